@@ -1,5 +1,6 @@
-// What packs and kernels see of the host, as C++: `Host` for the services that live as long as a model, `Context` for
-// one run. Thin, header-only wrappers over core/abi/mk_pack.h; both are views and own nothing.
+// What packs and kernels see of the host, as C++: `Host` for the services that live as long as a
+// model, `Context` for one run. Thin, header-only wrappers over core/abi/mk_pack.h; both are views
+// and own nothing.
 #ifndef MERGEKERNEL_CORE_SDK_CONTEXT_H_
 #define MERGEKERNEL_CORE_SDK_CONTEXT_H_
 
@@ -17,8 +18,9 @@ namespace mk {
 
 enum class DeviceKind { kCpu, kCuda, kEmulated, kPlanning };
 
-// The services of a model's host. Copyable view; valid while the model lives. `Open` refuses a host that lacks a service
-// every pack may count on (log, files, weights, parallel, blas); `image` may be absent.
+// The services of a model's host. Copyable view; valid while the model lives. `Open` refuses a host
+// that lacks a service every pack may count on (log, files, weights, parallel, blas); `image` may
+// be absent.
 class Host {
  public:
   static Result<Host> Open(const mk_host* host) {
@@ -31,7 +33,8 @@ class Host {
     h.blas_ = Find<mk_blas_service>(host, MK_SERVICE_BLAS);
     h.image_ = Find<mk_image_service>(host, MK_SERVICE_IMAGE);
     if (!h.log_ || !h.files_ || !h.weights_ || !h.parallel_ || !h.blas_) {
-      return FailedPrecondition("host lacks one of mk.log/1 mk.files/1 mk.weights/1 mk.parallel/1 mk.blas/1");
+      return FailedPrecondition(
+          "host lacks one of mk.log/1 mk.files/1 mk.weights/1 mk.parallel/1 mk.blas/1");
     }
     const std::string_view device = host->device;
     h.kind_ = device == "cuda"       ? DeviceKind::kCuda
@@ -63,20 +66,24 @@ class Host {
     return std::string_view(static_cast<const char*>(data), size);
   }
 
-  // Zeroed device memory of the weights region, 64-byte aligned. Only during create. The host keeps the message.
+  // Zeroed device memory of the weights region, 64-byte aligned. Only during create. The host keeps
+  // the message.
   Result<void*> AllocateWeights(uint64_t size_bytes) const {
     void* data = nullptr;
     if (mk_status s = weights_->allocate(weights_->self, size_bytes, &data)) return Status(s, "");
     return data;
   }
 
-  // Fills all of `weights` from `file`; see mk_weights_service.load. An empty message: the host has set its own.
+  // Fills all of `weights` from `file`; see mk_weights_service.load. An empty message: the host has
+  // set its own.
   Status LoadWeights(const char* file, std::vector<mk_weight>& weights) const {
-    if (mk_status s = weights_->load(weights_->self, file, weights.data(), weights.size())) return {s, ""};
+    if (mk_status s = weights_->load(weights_->self, file, weights.data(), weights.size()))
+      return {s, ""};
     return Ok();
   }
 
-  // Calls body(begin, end) over disjoint ranges covering [0, count); the caller takes part. `body` must not throw.
+  // Calls body(begin, end) over disjoint ranges covering [0, count); the caller takes part. `body`
+  // must not throw.
   template <typename Body>
   void ParallelFor(int64_t count, int64_t grain, Body&& body) const {
     using Plain = std::remove_reference_t<Body>;
@@ -89,8 +96,8 @@ class Host {
 
   Status Sgemm(const mk_sgemm_args& args) const {
     if (mk_status s = blas_->sgemm(blas_->self, &args)) {
-      return {s, "sgemm failed for m " + std::to_string(args.m) + " n " + std::to_string(args.n) + " k " +
-                     std::to_string(args.k)};
+      return {s, "sgemm failed for m " + std::to_string(args.m) + " n " + std::to_string(args.n) +
+                     " k " + std::to_string(args.k)};
     }
     return Ok();
   }
@@ -115,8 +122,8 @@ class Host {
   DeviceKind kind_ = DeviceKind::kCpu;
 };
 
-// One run: its request, its outputs, its scratch, and the host's services. Lives on the stack of `run`; used only on
-// that thread, but for ParallelFor bodies, which may call Sgemm.
+// One run: its request, its outputs, its scratch, and the host's services. Lives on the stack of
+// `run`; used only on that thread, but for ParallelFor bodies, which may call Sgemm.
 class Context {
  public:
   Context(const Host& host, const mk_run& run) : host_(host), run_(run) {}
@@ -135,22 +142,25 @@ class Context {
   }
 
   // Memory for output `name`; REQUIRES the size of shape x dtype (or the packed size for BYTES).
-  Result<void*> Output(const char* name, mk_dtype dtype, const std::vector<int64_t>& shape, uint64_t size_bytes) {
+  Result<void*> Output(const char* name, mk_dtype dtype, const std::vector<int64_t>& shape,
+                       uint64_t size_bytes) {
     void* data = nullptr;
-    mk_status s = run_.output(run_.self, name, dtype, static_cast<uint32_t>(shape.size()), shape.data(), size_bytes,
-                              &data);
+    mk_status s = run_.output(run_.self, name, dtype, static_cast<uint32_t>(shape.size()),
+                              shape.data(), size_bytes, &data);
     if (s) return Status(s, "");
     return data;
   }
 
-  // `count` elements of T from the lane's scratch, 64-byte aligned, not zeroed. The message stays with the host.
+  // `count` elements of T from the lane's scratch, 64-byte aligned, not zeroed. The message stays
+  // with the host.
   template <typename T>
   Result<T*> Scratch(int64_t count) {
     void* data = nullptr;
     if (count < 0 || static_cast<uint64_t>(count) > UINT64_MAX / sizeof(T)) {
       return InvalidArgument("scratch of " + std::to_string(count) + " elements");
     }
-    if (mk_status s = run_.scratch(run_.self, static_cast<uint64_t>(count) * sizeof(T), &data)) return Status(s, "");
+    if (mk_status s = run_.scratch(run_.self, static_cast<uint64_t>(count) * sizeof(T), &data))
+      return Status(s, "");
     return static_cast<T*>(data);
   }
   uint64_t ScratchMark() const { return run_.scratch_mark(run_.self); }
@@ -160,8 +170,12 @@ class Context {
   uint64_t now_ns() const { return run_.now_ns(run_.self); }
 
   // Request parameters; false when absent or of another type.
-  bool Parameter(const char* key, int64_t* value) const { return run_.parameter_int64(run_.self, key, value) != 0; }
-  bool Parameter(const char* key, double* value) const { return run_.parameter_double(run_.self, key, value) != 0; }
+  bool Parameter(const char* key, int64_t* value) const {
+    return run_.parameter_int64(run_.self, key, value) != 0;
+  }
+  bool Parameter(const char* key, double* value) const {
+    return run_.parameter_double(run_.self, key, value) != 0;
+  }
   bool Parameter(const char* key, std::string_view* value) const {
     const char* text = nullptr;
     mk_u64 size = 0;

@@ -1,4 +1,5 @@
-// The seam of a pack: turns a C++ class into the ABI's one symbol. A pack.cc is this and nothing else:
+// The seam of a pack: turns a C++ class into the ABI's one symbol. A pack.cc is this and nothing
+// else:
 //
 //   class Echo {
 //    public:
@@ -8,7 +9,8 @@
 //   };
 //   MK_PACK(Echo, "echo", 1);
 //
-// An exception that escapes any of the three becomes MK_INTERNAL (std::bad_alloc: MK_RESOURCE_EXHAUSTED) with its text.
+// An exception that escapes any of the three becomes MK_INTERNAL (std::bad_alloc:
+// MK_RESOURCE_EXHAUSTED) with its text.
 #ifndef MERGEKERNEL_CORE_SDK_PACK_H_
 #define MERGEKERNEL_CORE_SDK_PACK_H_
 
@@ -31,7 +33,8 @@ class SignatureBuilder {
   explicit SignatureBuilder(const mk_signature* sink) : sink_(sink) {}
 
   // -1 in `shape`: decided by each request. An optional input may be left out.
-  void Input(const char* name, mk_dtype dtype, const std::vector<int64_t>& shape, bool optional = false) {
+  void Input(const char* name, mk_dtype dtype, const std::vector<int64_t>& shape,
+             bool optional = false) {
     Add(sink_->add_input, name, dtype, shape, optional ? MK_TENSOR_OPTIONAL : 0);
   }
   void Output(const char* name, mk_dtype dtype, const std::vector<int64_t>& shape) {
@@ -41,7 +44,8 @@ class SignatureBuilder {
 
  private:
   using AddFunction = mk_status (*)(void*, const mk_tensor_spec*);
-  void Add(AddFunction add, const char* name, mk_dtype dtype, const std::vector<int64_t>& shape, uint32_t flags) {
+  void Add(AddFunction add, const char* name, mk_dtype dtype, const std::vector<int64_t>& shape,
+           uint32_t flags) {
     const mk_tensor_spec spec = {sizeof(mk_tensor_spec),
                                  name,
                                  dtype,
@@ -56,7 +60,8 @@ class SignatureBuilder {
   mk_status status_ = MK_OK;
 };
 
-// Runs `body` (returning mk::Status) and turns exceptions into a Status: nothing is thrown across the ABI.
+// Runs `body` (returning mk::Status) and turns exceptions into a Status: nothing is thrown across
+// the ABI.
 template <typename Body>
 Status Guard(Body&& body) noexcept {
   try {
@@ -125,12 +130,20 @@ class Seam {
 
 #define MK_PACK_BUILD_TEXT "g++ " __VERSION__
 // The one exported symbol. `code_name` and `version` must equal the manifest's `code`.
-#define MK_PACK(Class, code_name, version)                                                    \
-  extern "C" __attribute__((visibility("default"))) const mk_pack mk_pack_entry;              \
-  const mk_pack mk_pack_entry = {                                                             \
-      MK_PACK_MAGIC,         MK_ABI_MAJOR,                MK_ABI_MINOR,                       \
-      sizeof(mk_pack),       0,                           code_name,                          \
-      version,               MK_PACK_BUILD_TEXT,          &::mk::Seam<Class>::Describe,       \
-      &::mk::Seam<Class>::Create, &::mk::Seam<Class>::Run, &::mk::Seam<Class>::Destroy, nullptr}
+#define MK_PACK(Class, code_name, version)                                       \
+  extern "C" __attribute__((visibility("default"))) const mk_pack mk_pack_entry; \
+  const mk_pack mk_pack_entry = {MK_PACK_MAGIC,                                  \
+                                 MK_ABI_MAJOR,                                   \
+                                 MK_ABI_MINOR,                                   \
+                                 sizeof(mk_pack),                                \
+                                 0,                                              \
+                                 code_name,                                      \
+                                 version,                                        \
+                                 MK_PACK_BUILD_TEXT,                             \
+                                 &::mk::Seam<Class>::Describe,                   \
+                                 &::mk::Seam<Class>::Create,                     \
+                                 &::mk::Seam<Class>::Run,                        \
+                                 &::mk::Seam<Class>::Destroy,                    \
+                                 nullptr}
 
 #endif  // MERGEKERNEL_CORE_SDK_PACK_H_

@@ -12,7 +12,8 @@
 
 namespace mk {
 
-// A code numerically equal to gRPC's, and a message that names who, the observed value and the broken bound.
+// A code numerically equal to gRPC's, and a message that names who, the observed value and the
+// broken bound.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // OK
@@ -36,7 +37,8 @@ inline Status NotFound(std::string m) { return {MK_NOT_FOUND, std::move(m)}; }
 inline Status Internal(std::string m) { return {MK_INTERNAL, std::move(m)}; }
 inline Status Cancelled(std::string m) { return {MK_CANCELLED, std::move(m)}; }
 
-// A value or a Status that is not OK. REQUIRES ok() before value access; a breach ends the process with the message.
+// A value or a Status that is not OK. REQUIRES ok() before value access; a breach ends the process
+// with the message.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -65,9 +67,9 @@ class [[nodiscard]] Result {
 }  // namespace mk
 
 // Returns from the function when `expr` (an mk::Status) is not OK.
-#define MK_TRY(expr)                           \
-  do {                                         \
-    ::mk::Status mk_try_status = (expr);       \
+#define MK_TRY(expr)                               \
+  do {                                             \
+    ::mk::Status mk_try_status = (expr);           \
     if (!mk_try_status.ok()) return mk_try_status; \
   } while (false)
 

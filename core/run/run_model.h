@@ -1,0 +1,42 @@
+// Runs one validated request on a model: the host's side of `mk_run`. Used by lanes and by the
+// probe.
+#ifndef MERGEKERNEL_CORE_RUN_RUN_MODEL_H_
+#define MERGEKERNEL_CORE_RUN_RUN_MODEL_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "core/abi/mk_pack.h"
+#include "core/base/clock.h"
+#include "core/device/arena.h"
+#include "core/run/host_pool.h"
+#include "core/run/request.h"
+
+namespace mk {
+
+struct RunEnvironment {
+  const mk_pack& pack;
+  mk_model* model;
+  const Signature& signature;
+  Arena& scratch;  // reset before and after
+  HostPool& outputs;
+  const Clock& clock;
+};
+
+// When to stop early: polled by the pack through `mk_run.cancelled`.
+struct StopSignal {
+  std::atomic<bool> cancelled{false};
+  int64_t deadline_ns = INT64_MAX;  // on `clock`
+};
+
+// Calls the pack's `run` on this thread. REQUIRES ValidateRequest has passed. Checks what the pack
+// hands back: every output of the signature produced exactly once with its dtype and a fitting
+// shape and size (INTERNAL naming pack and output otherwise). The pack's own failure comes back
+// with its code and message. Blocks as long as the pack does.
+absl::StatusOr<InferResponse> RunModel(const RunEnvironment& environment,
+                                       const InferRequest& request, const StopSignal& stop);
+
+}  // namespace mk
+
+#endif  // MERGEKERNEL_CORE_RUN_RUN_MODEL_H_
