@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/device/device.h"
@@ -26,8 +27,8 @@ class Arena {
   // of 0 yields a distinct, unusable address. RESOURCE_EXHAUSTED with asked, used and capacity.
   absl::StatusOr<void*> Allocate(uint64_t size_bytes);
   uint64_t Mark() const;
-  // Gives back all that was allocated after `mark`. A mark from the future is ignored (a pack's
-  // mistake, not ours).
+  // Gives back all that was allocated after `mark` (a count of allocations). A mark from the future
+  // is ignored (a pack's mistake, not ours).
   void Release(uint64_t mark);
   void Reset() { Release(0); }
 
@@ -37,10 +38,19 @@ class Arena {
  private:
   Arena(std::unique_ptr<DeviceBuffer> buffer, MemoryAccount& account);
 
+  // What was in use after an allocation.
+  struct Level {
+    uint64_t used_bytes = 0;     // of the buffer
+    uint64_t charged_bytes = 0;  // the same without the gaps of a sanitized build
+  };
+
   std::unique_ptr<DeviceBuffer> buffer_;
   MemoryAccount& account_;
+  uint64_t declared_bytes_ = 0;
   uint64_t used_bytes_ = 0;
+  uint64_t charged_bytes_ = 0;
   uint64_t high_water_bytes_ = 0;
+  std::vector<Level> marks_;  // one per allocation; grows to the deepest run and stays
 };
 
 }  // namespace mk

@@ -1,0 +1,233 @@
+#include "core/run/run_model.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/checked.h"
+#include "core/base/dtype.h"
+#include "core/base/status_macros.h"
+#include "core/base/text.h"
+
+namespace mk {
+namespace {
+
+constexpr size_t kMaxMessage = 1024;
+
+// The `self` of one mk_run: what the functions of its table work on.
+class Run {
+ public:
+  Run(const RunEnvironment& environment, const InferRequest& request, const StopSignal& stop)
+      : environment_(environment),
+        request_(request),
+        stop_(stop),
+        produced_(environment.signature.outputs.size()) {}
+
+  absl::StatusOr<InferResponse> Execute();
+
+ private:
+  static Run& Of(void* self) { return *static_cast<Run*>(self); }
+
+  // Keeps a failure of the host's own, so that the client gets its message even if the pack passes
+  // on the code alone.
+  mk_status Fail(const absl::Status& status) {
+    message_ = std::string(status.message());
+    return static_cast<mk_status>(status.code());
+  }
+  // A pack that breaks the contract: its request fails, whatever the pack makes of the code.
+  mk_status Breach(std::string message) {
+    breach_ = absl::InternalError(
+        absl::StrCat("pack '", environment_.pack.name, "': ", std::move(message)));
+    return MK_INTERNAL;
+  }
+
+  mk_status Output(const char* name, mk_dtype dtype, mk_u32 rank, const mk_i64* shape,
+                   mk_u64 size_bytes, void** data);
+  bool Wanted(const std::string& name) const {
+    return request_.outputs.empty() || std::find(request_.outputs.begin(), request_.outputs.end(),
+                                                 name) != request_.outputs.end();
+  }
+  mk_status Scratch(mk_u64 size_bytes, void** data) {
+    const absl::StatusOr<void*> memory = environment_.scratch.Allocate(size_bytes);
+    if (!memory.ok()) return Fail(memory.status());
+    *data = *memory;
+    return MK_OK;
+  }
+  bool DeadlinePassed() const { return environment_.clock.NowNs() >= stop_.deadline_ns; }
+
+  template <typename T>
+  const T* Find(const char* key) const {
+    for (const auto& [name, value] : request_.parameters) {
+      if (name == key) return std::get_if<T>(&value);
+    }
+    return nullptr;
+  }
+
+  mk_run Table(const std::vector<mk_tensor>& inputs);
+  absl::Status Verdict(mk_status code);
+  absl::StatusOr<InferResponse> Collect();
+
+  const RunEnvironment& environment_;
+  const InferRequest& request_;
+  const StopSignal& stop_;
+  std::vector<std::optional<OutputTensor>> produced_;  // by the signature's order
+  std::string message_;
+  absl::Status breach_;
+};
+
+mk_status Run::Output(const char* name, mk_dtype dtype, mk_u32 rank, const mk_i64* shape,
+                      mk_u64 size_bytes, void** data) {
+  const std::vector<TensorSpec>& specs = environment_.signature.outputs;
+  size_t i = 0;
+  while (i < specs.size() && specs[i].name != name) ++i;
+  if (i == specs.size()) return Breach(absl::StrCat("unknown output '", Printable(name), "'"));
+  const TensorSpec& spec = specs[i];
+  if (produced_[i]) return Breach(absl::StrCat("output '", spec.name, "' produced twice"));
+  if (dtype != spec.dtype || rank != spec.shape.size()) {
+    return Breach(absl::StrCat("output '", spec.name, "': ", std::string(DtypeName(dtype)),
+                               " of rank ", rank, ", its signature says ",
+                               std::string(DtypeName(spec.dtype)), " of rank ", spec.shape.size()));
+  }
+  OutputTensor tensor{spec.name, dtype, std::vector<int64_t>(shape, shape + rank), {}};
+  for (size_t d = 0; d < rank; ++d) {
+    if (shape[d] < 0 || (spec.shape[d] >= 0 && shape[d] != spec.shape[d])) {
+      return Breach(absl::StrCat("output '", spec.name, "': dim ", d, " is ", shape[d],
+                                 ", its signature says ", spec.shape[d]));
+    }
+  }
+  const auto count = CheckedProduct(tensor.shape);
+  const auto size = count ? CheckedMul(*count, DtypeSize(dtype)) : std::nullopt;
+  if (!size || (dtype != MK_DTYPE_BYTES && *size != size_bytes)) {
+    return Breach(absl::StrCat("output '", spec.name, "': ", size_bytes, " bytes for shape [",
+                               absl::StrJoin(tensor.shape, ","), "]"));
+  }
+  if (!Wanted(spec.name)) {
+    produced_[i] = std::move(tensor);
+    return Scratch(size_bytes, data);
+  }
+  absl::StatusOr<HostBlock> block = environment_.outputs.Allocate(size_bytes);
+  if (!block.ok()) return Fail(block.status());
+  *data = block->data();
+  tensor.block = *std::move(block);
+  produced_[i] = std::move(tensor);
+  return MK_OK;
+}
+
+mk_run Run::Table(const std::vector<mk_tensor>& inputs) {
+  mk_run run = {};
+  run.struct_size = sizeof run;
+  run.input_count = static_cast<mk_u32>(inputs.size());
+  run.self = this;
+  run.inputs = inputs.data();
+  run.set_error = [](void* self, const char* message, mk_u64 size) {
+    Of(self).message_.assign(message, std::min<size_t>(size, kMaxMessage));
+  };
+  run.output = [](void* self, const char* name, mk_dtype dtype, mk_u32 rank, const mk_i64* shape,
+                  mk_u64 size_bytes, void** data) {
+    return Of(self).Output(name, dtype, rank, shape, size_bytes, data);
+  };
+  run.scratch = [](void* self, mk_u64 size_bytes, void** data) {
+    return Of(self).Scratch(size_bytes, data);
+  };
+  run.scratch_mark = [](void* self) -> mk_u64 { return Of(self).environment_.scratch.Mark(); };
+  run.scratch_release = [](void* self, mk_u64 mark) {
+    Of(self).environment_.scratch.Release(mark);
+  };
+  run.cancelled = [](void* self) -> mk_i32 {
+    const Run& r = Of(self);
+    return r.stop_.cancelled.load(std::memory_order_relaxed) || r.DeadlinePassed();
+  };
+  run.parameter_int64 = [](void* self, const char* key, mk_i64* value) -> mk_i32 {
+    if (const auto* found = Of(self).Find<int64_t>(key)) return *value = *found, 1;
+    const auto* wide = Of(self).Find<uint64_t>(key);
+    if (wide == nullptr || *wide > INT64_MAX) return 0;
+    *value = static_cast<mk_i64>(*wide);
+    return 1;
+  };
+  run.parameter_double = [](void* self, const char* key, double* value) -> mk_i32 {
+    const auto* found = Of(self).Find<double>(key);
+    return found ? (*value = *found, 1) : 0;
+  };
+  run.parameter_bool = [](void* self, const char* key, mk_i32* value) -> mk_i32 {
+    const auto* found = Of(self).Find<bool>(key);
+    return found ? (*value = *found ? 1 : 0, 1) : 0;
+  };
+  run.parameter_string = [](void* self, const char* key, const char** value,
+                            mk_u64* size) -> mk_i32 {
+    const auto* found = Of(self).Find<std::string>(key);
+    if (found == nullptr) return 0;
+    *value = found->data();
+    *size = found->size();
+    return 1;
+  };
+  run.now_ns = [](void* self) -> mk_u64 {
+    return static_cast<mk_u64>(Of(self).environment_.clock.NowNs());
+  };
+  return run;
+}
+
+absl::Status Run::Verdict(mk_status code) {
+  if (!breach_.ok()) return breach_;
+  if (code == MK_OK) return absl::OkStatus();
+  if (code == MK_CANCELLED) {
+    if (!stop_.cancelled.load() && DeadlinePassed()) {
+      return absl::DeadlineExceededError("the deadline passed while the model ran");
+    }
+    return absl::CancelledError("cancelled while the model ran");
+  }
+  if (code < 0 || code > MK_DATA_LOSS) {
+    return absl::InternalError(
+        absl::StrCat("pack '", environment_.pack.name, "' answered the unknown code ", code));
+  }
+  return absl::Status(static_cast<absl::StatusCode>(code), Printable(message_, kMaxMessage));
+}
+
+absl::StatusOr<InferResponse> Run::Collect() {
+  const std::vector<TensorSpec>& specs = environment_.signature.outputs;
+  InferResponse response;
+  const auto take = [&](size_t i) -> absl::Status {
+    if (!produced_[i]) {
+      return absl::InternalError(absl::StrCat("pack '", environment_.pack.name, "': output '",
+                                              specs[i].name, "' was not produced"));
+    }
+    response.outputs.push_back(*std::move(produced_[i]));
+    return absl::OkStatus();
+  };
+  if (request_.outputs.empty()) {
+    for (size_t i = 0; i < specs.size(); ++i) MK_RETURN_IF_ERROR(take(i));
+  }
+  for (const std::string& name : request_.outputs) {
+    size_t i = 0;
+    while (specs[i].name != name) ++i;  // ValidateRequest has checked that it is there
+    MK_RETURN_IF_ERROR(take(i));
+  }
+  return response;
+}
+
+absl::StatusOr<InferResponse> Run::Execute() {
+  std::vector<mk_tensor> inputs;
+  inputs.reserve(request_.inputs.size());
+  for (const InputTensor& input : request_.inputs) {
+    inputs.push_back({input.name.c_str(), input.dtype, static_cast<mk_u32>(input.shape.size()),
+                      input.shape.data(), input.data, input.size_bytes});
+  }
+  const mk_run table = Table(inputs);
+  environment_.scratch.Reset();
+  const mk_status code = environment_.pack.run(environment_.model, &table);
+  environment_.scratch.Reset();
+  MK_RETURN_IF_ERROR(Verdict(code));
+  return Collect();
+}
+
+}  // namespace
+
+absl::StatusOr<InferResponse> RunModel(const RunEnvironment& environment,
+                                       const InferRequest& request, const StopSignal& stop) {
+  return Run(environment, request, stop).Execute();
+}
+
+}  // namespace mk
