@@ -26,10 +26,6 @@ struct WeightStreamOptions {
 absl::Status StreamWeights(int fd, const WeightStreamOptions& options,
                            absl::Span<mk_weight> weights);
 
-// Converts one stored value type to fp32, exactly (bf16, fp16, f64 rounded to nearest even).
-float HalfToFloat(uint16_t bits);
-float BFloat16ToFloat(uint16_t bits);
-
 }  // namespace mk
 
 #endif  // MERGEKERNEL_CORE_WEIGHTS_WEIGHT_STREAM_H_
