@@ -23,6 +23,7 @@
 #include "core/device/host_services.h"
 #include "core/loader/executor.h"
 #include "core/loader/generation.h"
+#include "core/loader/probe.h"
 #include "core/loader/version_policy.h"
 
 namespace mk {
@@ -67,12 +68,14 @@ class Registry {
     std::function<void(const std::string& name, int64_t version, PackState)> on_state;
     std::function<void(int level, const std::string& message)> log;  // 0 debug .. 3 error
   };
+  // `probe` empty: mergekernel-probe at options.probe_path. Tests may bring their own.
   static absl::StatusOr<std::unique_ptr<Registry>> Create(RegistryOptions options, Device& device,
                                                           HostServices& services, HostPool& outputs,
                                                           const Clock& clock,
                                                           ExecutorFactory make_executor,
-                                                          Hooks hooks);
-  virtual ~Registry() = default;  // REQUIRES Shutdown()
+                                                          Hooks hooks,
+                                                          ProbeFunction probe = nullptr);
+  virtual ~Registry() = default;  // REQUIRES Shutdown(), and that no handle is held any more
 
   // Brings the pack to what `policy` (or, without one, the pack's last, or the default) aspires to
   // on disk now. Versions already serving the same digest are left alone. Blocks until done; any

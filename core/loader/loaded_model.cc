@@ -1,0 +1,262 @@
+#include "core/loader/loaded_model.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/dtype.h"
+#include "core/base/status_macros.h"
+#include "core/base/text.h"
+#include "core/loader/manifest.h"
+#include "core/weights/weight_stream.h"
+
+namespace mk {
+namespace {
+
+constexpr size_t kMaxMessage = 4096;
+
+std::string Text(const TensorSpec& spec) {
+  return absl::StrCat("'", spec.name, "' ", std::string(DtypeName(spec.dtype)), "[",
+                      absl::StrJoin(spec.shape, ","), "]", spec.optional ? " optional" : "");
+}
+
+absl::Status CompareSpecs(const char* what, const std::vector<TensorSpec>& pack,
+                          const std::vector<TensorSpec>& manifest) {
+  for (size_t i = 0; i < std::max(pack.size(), manifest.size()); ++i) {
+    if (i < pack.size() && i < manifest.size() && pack[i] == manifest[i]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("signature: ", what, " ", i, " is ",
+                     i < pack.size() ? Text(pack[i]) : "not there", " in the pack and ",
+                     i < manifest.size() ? Text(manifest[i]) : "not there", " in the manifest"));
+  }
+  return absl::OkStatus();
+}
+
+// What `describe` fills.
+struct SignatureSink {
+  Signature signature;
+  absl::Status status;
+
+  static mk_status Add(std::vector<TensorSpec>& specs, const mk_tensor_spec& spec) {
+    if (spec.rank > MK_MAX_RANK || spec.name == nullptr || specs.size() >= 256) {
+      return MK_INVALID_ARGUMENT;
+    }
+    specs.push_back({spec.name,
+                     spec.dtype,
+                     {spec.shape, spec.shape + spec.rank},
+                     (spec.flags & MK_TENSOR_OPTIONAL) != 0});
+    return MK_OK;
+  }
+  mk_signature Table() {
+    mk_signature table = {};
+    table.struct_size = sizeof table;
+    table.self = this;
+    table.add_input = [](void* self, const mk_tensor_spec* spec) {
+      return Add(static_cast<SignatureSink*>(self)->signature.inputs, *spec);
+    };
+    table.add_output = [](void* self, const mk_tensor_spec* spec) {
+      return Add(static_cast<SignatureSink*>(self)->signature.outputs, *spec);
+    };
+    return table;
+  }
+};
+
+}  // namespace
+
+// The `mk_host` of one model, with the services that know the pack: log, files, weights.
+class LoadedModel::Host {
+ public:
+  Host(const SealedPack& sealed, MemoryAccount& memory, Device& device,
+       const HostServices& services, LogFunction log)
+      : sealed_(sealed),
+        memory_(memory),
+        device_(device),
+        services_(services),
+        log_(std::move(log)) {
+    log_table_ = {sizeof log_table_, 0, this,
+                  [](void* self, mk_i32 level, const char* text, mk_u64 size) {
+                    Of(self).Log(level, std::string_view(text, size));
+                  }};
+    files_table_ = {sizeof files_table_, 0, this,
+                    [](void* self, const char* name, const void** data, mk_u64* size) {
+                      return Of(self).ReadFile(name, data, size);
+                    },
+                    [](void* self, const char* key) { return Of(self).Parameter(key); }};
+    weights_table_ = {
+        sizeof weights_table_, 0, this,
+        [](void* self, mk_u64 size, void** data) { return Of(self).Allocate(size, data); },
+        [](void* self, const char* file, mk_weight* weights, mk_u64 count) {
+          return Of(self).LoadWeights(file, weights, count);
+        }};
+    table_ = {sizeof table_,
+              MK_ABI_MINOR,
+              this,
+              [](void* self, const char* id) { return Of(self).Service(id); },
+              [](void* self, const char* text, mk_u64 size) {
+                Of(self).error_.assign(text, std::min<size_t>(size, kMaxMessage));
+              },
+              device.facts().kind.c_str()};
+  }
+
+  ~Host() { ReleaseMemory(); }
+
+  void ReleaseMemory() {
+    for (auto& buffer : buffers_) memory_.Release(Region::kWeights, buffer->size_bytes());
+    buffers_.clear();
+  }
+
+  const mk_host* table() const { return &table_; }
+
+  // The verdict of a call into the pack, with the message it (or a service of ours) left.
+  absl::Status Result(const char* call, mk_status code) {
+    const std::string message = Printable(std::exchange(error_, ""), 1000);
+    if (code == MK_OK) return absl::OkStatus();
+    const bool known = code > 0 && code <= MK_DATA_LOSS;
+    return absl::Status(
+        known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kInternal,
+        absl::StrCat("pack '", sealed_.manifest.code().name(), "': ", call,
+                     " failed: ", message.empty() ? absl::StrCat("code ", code) : message));
+  }
+
+ private:
+  static Host& Of(void* self) { return *static_cast<Host*>(self); }
+
+  const void* Service(const char* id) const {
+    const std::string_view name = id;
+    if (name == MK_SERVICE_LOG) return &log_table_;
+    if (name == MK_SERVICE_FILES) return &files_table_;
+    if (name == MK_SERVICE_WEIGHTS) return &weights_table_;
+    return services_.Find(id);
+  }
+
+  void Log(int level, std::string_view text) {
+    if (log_) {
+      log_(std::clamp(level, 0, 3),
+           absl::StrCat("pack ", sealed_.manifest.name(), ": ", Printable(text, kMaxMessage)));
+    }
+  }
+
+  mk_status Fail(const absl::Status& status) {
+    error_ = std::string(status.message());
+    return static_cast<mk_status>(status.code());
+  }
+
+  mk_status ReadFile(const char* name, const void** data, mk_u64* size) {
+    const auto found = sealed_.small.find(name);
+    if (found == sealed_.small.end()) {
+      return Fail(absl::NotFoundError(absl::StrCat("file '", Printable(name, 80),
+                                                   "' is not among the manifest's small files")));
+    }
+    *data = found->second->bytes().data();
+    *size = found->second->bytes().size();
+    return MK_OK;
+  }
+
+  const char* Parameter(const char* key) const {
+    const auto found = sealed_.manifest.parameters().find(key);
+    return found == sealed_.manifest.parameters().end() ? nullptr : found->second.c_str();
+  }
+
+  mk_status Allocate(mk_u64 size, void** data) {
+    const absl::Status charged = memory_.Charge(Region::kWeights, size);
+    if (!charged.ok()) return Fail(charged);
+    auto buffer = device_.Allocate(size);
+    if (!buffer.ok()) {
+      memory_.Release(Region::kWeights, size);
+      return Fail(buffer.status());
+    }
+    *data = (*buffer)->data();
+    buffers_.push_back(*std::move(buffer));
+    return MK_OK;
+  }
+
+  mk_status LoadWeights(const char* file, mk_weight* weights, mk_u64 count) {
+    const auto found = sealed_.weights.find(file);
+    if (found == sealed_.weights.end()) {
+      return Fail(absl::NotFoundError(
+          absl::StrCat("weights '", Printable(file, 80), "' are not in the manifest")));
+    }
+    std::string digest;
+    for (const auto& entry : sealed_.manifest.files()) {
+      if (entry.name() == file) digest = entry.sha256();
+    }
+    const absl::Status status =
+        StreamWeights(found->second.get(), {file, digest}, absl::MakeSpan(weights, count));
+    return status.ok() ? MK_OK : Fail(status);
+  }
+
+  const SealedPack& sealed_;
+  MemoryAccount& memory_;
+  Device& device_;
+  const HostServices& services_;
+  const LogFunction log_;
+  mk_host table_;
+  mk_log_service log_table_;
+  mk_files_service files_table_;
+  mk_weights_service weights_table_;
+  std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
+  std::string error_;
+};
+
+LoadedModel::LoadedModel(std::shared_ptr<const SealedPack> sealed, Device&)
+    : sealed_(std::move(sealed)),
+      signature_(SignatureOf(sealed_->manifest)),
+      memory_({sealed_->manifest.memory().weights_bytes(),
+               sealed_->manifest.memory().scratch_bytes() *
+                   static_cast<uint64_t>(LanesOf(sealed_->manifest)),
+               sealed_->manifest.memory().state_bytes()}) {}
+
+LoadedModel::~LoadedModel() {
+  bool retired = false;
+  Unload(&retired).IgnoreError();
+}
+
+absl::Status LoadedModel::Describe() {
+  SignatureSink sink;
+  const mk_signature table = sink.Table();
+  MK_RETURN_IF_ERROR(host_->Result("describe", pack().describe(host_->table(), &table)));
+  MK_RETURN_IF_ERROR(CompareSpecs("input", sink.signature.inputs, signature_.inputs));
+  return CompareSpecs("output", sink.signature.outputs, signature_.outputs);
+}
+
+absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Create(
+    std::shared_ptr<const SealedPack> sealed, Device& device, const HostServices& services,
+    LogFunction log) {
+  const auto& devices = sealed->manifest.devices();
+  if (std::find(devices.begin(), devices.end(), device.facts().kind) == devices.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("manifest: devices do not name this daemon's '", device.facts().kind, "'"));
+  }
+  auto loaded = std::unique_ptr<LoadedModel>(new LoadedModel(std::move(sealed), device));
+  MK_ASSIGN_OR_RETURN(loaded->library_, PackLibrary::Load(*loaded->sealed_));
+  loaded->host_ =
+      std::make_unique<Host>(*loaded->sealed_, loaded->memory_, device, services, std::move(log));
+  MK_RETURN_IF_ERROR(loaded->Describe());
+  const mk_status code = loaded->pack().create(loaded->host_->table(), &loaded->model_);
+  MK_RETURN_IF_ERROR(loaded->host_->Result("create", code));
+  if (loaded->model_ == nullptr) {
+    return absl::InternalError(absl::StrCat("pack '", loaded->sealed_->manifest.code().name(),
+                                            "': create succeeded without a model"));
+  }
+  return loaded;
+}
+
+absl::Status LoadedModel::Unload(bool* retired) {
+  if (library_ == nullptr) return absl::OkStatus();
+  if (model_ != nullptr) pack().destroy(model_);
+  model_ = nullptr;
+  if (host_ != nullptr) host_->ReleaseMemory();
+  *retired = !library_->Close();
+  host_.reset();
+  library_.reset();
+  if (memory_.live_total() != 0) {
+    return absl::InternalError(
+        absl::StrCat(memory_.live_total(), " bytes are still charged after the unload"));
+  }
+  if (*retired) return absl::InternalError("its mapping could not be proven gone: retired");
+  return absl::OkStatus();
+}
+
+}  // namespace mk

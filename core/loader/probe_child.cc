@@ -1,0 +1,147 @@
+// The probe's own process.
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "core/base/clock.h"
+#include "core/base/status_macros.h"
+#include "core/device/arena.h"
+#include "core/loader/golden.h"
+#include "core/loader/loaded_model.h"
+#include "core/loader/manifest.h"
+#include "core/loader/probe.h"
+#include "core/run/run_model.h"
+#include "core/weights/sha256.h"
+
+namespace mk {
+namespace {
+
+constexpr int kResultFd = 3;
+constexpr uint64_t kHeadroomBytes = uint64_t{2} << 30;  // beyond what the manifest declares
+
+absl::Status RunGolden(LoadedModel& model, Device& device) {
+  const auto& manifest = model.sealed().manifest;
+  if (!manifest.has_golden()) return absl::OkStatus();
+  const std::string_view bytes = model.sealed().small.at(manifest.golden().file())->bytes();
+  MK_ASSIGN_OR_RETURN(const std::vector<GoldenCase> cases, ReadGolden(bytes, model.signature()));
+  MK_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> scratch,
+                      Arena::Create(device, model.memory(), manifest.memory().scratch_bytes()));
+  HostPool outputs(uint64_t{1} << 32, 0);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    StopSignal stop;
+    const auto response =
+        RunModel({model.pack(), model.model(), model.signature(), *scratch, outputs, SystemClock()},
+                 cases[i].request, stop);
+    if (!response.ok()) {
+      return absl::Status(response.status().code(),
+                          absl::StrCat("golden case ", i, ": ", response.status().message()));
+    }
+    MK_RETURN_IF_ERROR(CompareGolden(i, cases[i], *response, manifest.golden().max_rel_l2()));
+  }
+  return absl::OkStatus();
+}
+
+void LimitResources(const mergekernel::v1::Manifest& manifest) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits for a result when the daemon is gone
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  // A pack that eats memory without end meets this and not the machine's last page. Sanitizers map
+  // far more.
+  const uint64_t bytes =
+      manifest.memory().weights_bytes() * 2 + manifest.memory().scratch_bytes() + kHeadroomBytes;
+  const rlimit data = {bytes, bytes};
+  setrlimit(RLIMIT_DATA, &data);
+#else
+  static_cast<void>(manifest);
+#endif
+}
+
+// "NAME:FD" of an argument behind its flag.
+absl::StatusOr<std::pair<std::string, int>> NameAndFd(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  int fd = -1;
+  if (colon == text.npos || !absl::SimpleAtoi(std::string(text.substr(colon + 1)), &fd) || fd < 4) {
+    return absl::InvalidArgumentError(absl::StrCat("bad argument '", std::string(text), "'"));
+  }
+  return std::make_pair(std::string(text.substr(0, colon)), fd);
+}
+
+absl::StatusOr<std::shared_ptr<const SealedPack>> FromArguments(int argc, char** argv,
+                                                                int* threads) {
+  auto pack = std::make_shared<SealedPack>();
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (absl::ConsumePrefix(&argument, "--threads=")) {
+      if (!absl::SimpleAtoi(argument, threads)) return absl::InvalidArgumentError("--threads");
+    } else if (absl::ConsumePrefix(&argument, "--manifest=")) {
+      MK_ASSIGN_OR_RETURN(const auto file, NameAndFd({argument.data(), argument.size()}));
+      MK_ASSIGN_OR_RETURN(pack->manifest_file, SealedFile::Adopt(Fd(file.second)));
+    } else if (absl::ConsumePrefix(&argument, "--small=")) {
+      MK_ASSIGN_OR_RETURN(const auto file, NameAndFd({argument.data(), argument.size()}));
+      MK_ASSIGN_OR_RETURN(pack->small[file.first], SealedFile::Adopt(Fd(file.second)));
+    } else if (absl::ConsumePrefix(&argument, "--weights=")) {
+      MK_ASSIGN_OR_RETURN(const auto file, NameAndFd({argument.data(), argument.size()}));
+      pack->weights[file.first] = Fd(file.second);
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat("unknown argument '", argv[i], "'"));
+    }
+  }
+  if (pack->manifest_file == nullptr) return absl::InvalidArgumentError("--manifest is missing");
+  MK_ASSIGN_OR_RETURN(pack->manifest, ParseManifest(pack->manifest_file->bytes()));
+  MK_RETURN_IF_ERROR(
+      ValidateManifest(pack->manifest, pack->manifest.name(), pack->manifest.version()));
+  for (const auto& file : pack->manifest.files()) {
+    if (pack->small.count(file.name()) + pack->weights.count(file.name()) != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("file '", file.name(), "' was not handed over"));
+    }
+  }
+  pack->digest = Sha256Hex(pack->manifest_file->bytes());
+  return std::shared_ptr<const SealedPack>(std::move(pack));
+}
+
+absl::Status Try(int argc, char** argv) {
+  int threads = 1;
+  MK_ASSIGN_OR_RETURN(std::shared_ptr<const SealedPack> pack, FromArguments(argc, argv, &threads));
+  LimitResources(pack->manifest);
+  return TryPack(std::move(pack), threads);
+}
+
+}  // namespace
+
+absl::Status TryPack(std::shared_ptr<const SealedPack> pack, int threads) {
+  MK_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, NewCpuDevice(0));
+  HostServicesOptions options;
+  options.threads = threads;
+  const HostServices services(options);
+  MK_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model,
+                      LoadedModel::Create(std::move(pack), *device, services, nullptr));
+  MK_RETURN_IF_ERROR(RunGolden(*model, *device));
+  bool retired = false;
+  return model->Unload(&retired);
+}
+
+int ProbeMain(int argc, char** argv) {
+  const absl::Status status = Try(argc, argv);
+  const std::string result = absl::StrCat(status.raw_code(), "\n", status.message());
+  size_t done = 0;
+  while (done < result.size()) {
+    const ssize_t wrote = write(kResultFd, result.data() + done, result.size() - done);
+    if (wrote <= 0) return 1;
+    done += static_cast<size_t>(wrote);
+  }
+  return 0;
+}
+
+}  // namespace mk

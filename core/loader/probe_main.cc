@@ -1,0 +1,3 @@
+#include "core/loader/probe.h"
+
+int main(int argc, char** argv) { return mk::ProbeMain(argc, argv); }
