@@ -42,6 +42,7 @@ struct DaemonSnapshot {
   uint64_t queue_bytes = 0;
   uint64_t retired_mappings = 0;
   uint64_t unknown_model_requests = 0;
+  uint64_t scrape_errors = 0;  // scrapes that could not be answered in full
   bool ready = false;
   double uptime_seconds = 0;
   uint64_t resident_bytes = 0;  // of the process; 0: not known, so left out
@@ -52,10 +53,17 @@ struct DaemonSnapshot {
   std::vector<GenerationSnapshot> generations;
 };
 
+// Several generations of one version (an old one that drains, a new one that serves) share its
+// series: waiting and running requests are added up, peaks are the larger, the rest is the
+// newest's.
+//
 // mergekernel_* in base units, then the nv_* names that existing dashboards and perf_analyzer read.
 // What is not known is an absent series, not a zero. docs/metrics.md lists them all; a test keeps
 // the two equal.
 std::vector<prometheus::MetricFamily> Families(const DaemonSnapshot& snapshot);
+
+// The one family of a scrape that failed: how many did.
+std::vector<prometheus::MetricFamily> ScrapeErrorFamilies(uint64_t scrape_errors);
 
 }  // namespace mk
 
