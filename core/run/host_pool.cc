@@ -1,5 +1,6 @@
 #include "core/run/host_pool.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <utility>
@@ -91,7 +92,9 @@ HostPool::~HostPool() = default;
 absl::StatusOr<HostBlock> HostPool::Allocate(uint64_t size_bytes) {
   HostBlock block;
   if (size_bytes == 0) return block;
-  if (size_bytes <= state_->limit_bytes) block.data_ = state_->Take(SizeClass(size_bytes));
+  // Past 2^62 a size class would not fit into 64 bits.
+  const uint64_t most = std::min(state_->limit_bytes, uint64_t{1} << 62);
+  if (size_bytes <= most) block.data_ = state_->Take(SizeClass(size_bytes));
   if (block.data_ == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("host memory for tensors: ", size_bytes,
                                                      " bytes asked with ", in_use_bytes(), " of ",

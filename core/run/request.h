@@ -44,7 +44,7 @@ struct InputTensor {
 
 struct InferRequest {
   std::string model_name;
-  int64_t version = 0;  // 0: latest ready
+  std::string version_text;  // as the client wrote it; "" asks for the latest ready one
   std::string id;
   Parameters parameters;
   std::vector<InputTensor> inputs;

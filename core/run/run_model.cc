@@ -12,6 +12,7 @@
 #include "core/base/dtype.h"
 #include "core/base/status_macros.h"
 #include "core/base/text.h"
+#include "core/run/validate.h"
 
 namespace mk {
 namespace {
@@ -40,17 +41,16 @@ class Run {
   }
   // A pack that breaks the contract: its request fails, whatever the pack makes of the code.
   mk_status Breach(std::string message) {
-    breach_ = absl::InternalError(
-        absl::StrCat("pack '", environment_.pack.name, "': ", std::move(message)));
+    // The first one; what follows may come of it.
+    if (breach_.ok()) {
+      breach_ = absl::InternalError(
+          absl::StrCat("pack '", environment_.pack.name, "': ", std::move(message)));
+    }
     return MK_INTERNAL;
   }
 
   mk_status Output(const char* name, mk_dtype dtype, mk_u32 rank, const mk_i64* shape,
                    mk_u64 size_bytes, void** data);
-  bool Wanted(const std::string& name) const {
-    return request_.outputs.empty() || std::find(request_.outputs.begin(), request_.outputs.end(),
-                                                 name) != request_.outputs.end();
-  }
   mk_status Scratch(mk_u64 size_bytes, void** data) {
     const absl::StatusOr<void*> memory = environment_.scratch.Allocate(size_bytes);
     if (!memory.ok()) return Fail(memory.status());
@@ -105,10 +105,8 @@ mk_status Run::Output(const char* name, mk_dtype dtype, mk_u32 rank, const mk_i6
     return Breach(absl::StrCat("output '", spec.name, "': ", size_bytes, " bytes for shape [",
                                absl::StrJoin(tensor.shape, ","), "]"));
   }
-  if (!Wanted(spec.name)) {
-    produced_[i] = std::move(tensor);
-    return Scratch(size_bytes, data);
-  }
+  // Also for an output that was not asked for: the pack may write until `run` returns, so a scratch
+  // scope of its own must not end that memory, and its declared scratch has no room for it.
   absl::StatusOr<HostBlock> block = environment_.outputs.Allocate(size_bytes);
   if (!block.ok()) return Fail(block.status());
   *data = block->data();
@@ -188,22 +186,30 @@ absl::Status Run::Verdict(mk_status code) {
 
 absl::StatusOr<InferResponse> Run::Collect() {
   const std::vector<TensorSpec>& specs = environment_.signature.outputs;
-  InferResponse response;
-  const auto take = [&](size_t i) -> absl::Status {
+  for (size_t i = 0; i < specs.size(); ++i) {
     if (!produced_[i]) {
-      return absl::InternalError(absl::StrCat("pack '", environment_.pack.name, "': output '",
-                                              specs[i].name, "' was not produced"));
+      Breach(absl::StrCat("output '", specs[i].name, "' was not produced"));
+      return breach_;
     }
-    response.outputs.push_back(*std::move(produced_[i]));
-    return absl::OkStatus();
-  };
+    const OutputTensor& tensor = *produced_[i];
+    if (tensor.dtype != MK_DTYPE_BYTES) continue;
+    // A client would read past the elements that their lengths promise.
+    const absl::Status packed = ValidatePackedBytes(
+        tensor.name, tensor.block.data(), tensor.block.size(), *CheckedProduct(tensor.shape));
+    if (!packed.ok()) {
+      Breach(absl::StrCat("output '", specs[i].name, "': its bytes are not the ",
+                          *CheckedProduct(tensor.shape), " elements of its shape"));
+      return breach_;
+    }
+  }
+  InferResponse response;
   if (request_.outputs.empty()) {
-    for (size_t i = 0; i < specs.size(); ++i) MK_RETURN_IF_ERROR(take(i));
+    for (auto& tensor : produced_) response.outputs.push_back(*std::move(tensor));
   }
   for (const std::string& name : request_.outputs) {
     size_t i = 0;
     while (specs[i].name != name) ++i;  // ValidateRequest has checked that it is there
-    MK_RETURN_IF_ERROR(take(i));
+    response.outputs.push_back(*std::move(produced_[i]));
   }
   return response;
 }

@@ -32,8 +32,9 @@ struct StopSignal {
 
 // Calls the pack's `run` on this thread. REQUIRES ValidateRequest has passed. Checks what the pack
 // hands back: every output of the signature produced exactly once with its dtype and a fitting
-// shape and size (INTERNAL naming pack and output otherwise). The pack's own failure comes back
-// with its code and message. Blocks as long as the pack does.
+// shape and size, asked for or not, and BYTES well packed (INTERNAL naming pack and output
+// otherwise). The pack's own failure comes back with its code and message. Blocks as long as the
+// pack does.
 absl::StatusOr<InferResponse> RunModel(const RunEnvironment& environment,
                                        const InferRequest& request, const StopSignal& stop);
 

@@ -5,123 +5,53 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/run/run_model.h"
-#include "core/run/validate.h"
 
 namespace mk {
 namespace {
 
 using absl::StatusCode;
 
-Signature OneInput(mk_dtype dtype, std::vector<int64_t> shape) {
-  return {{{"IN", dtype, shape, false}}, {{"OUT", dtype, shape, false}}};
-}
-
-InferRequest Request(mk_dtype dtype, std::vector<int64_t> shape, const std::string& data) {
-  auto bytes = std::make_shared<std::string>(data);
-  InferRequest request;
-  request.inputs = {{"IN", dtype, std::move(shape), bytes->data(), bytes->size()}};
-  request.keep_alive = bytes;
-  return request;
-}
-
-// Field case A01: a wildcard of the metadata left in the request.
-TEST(ValidateRequest, A01NegativeDimsAreRefusedByName) {
-  const Signature signature = OneInput(MK_DTYPE_UINT8, {-1, 16});
-  for (const auto& shape :
-       std::vector<std::vector<int64_t>>{{-1, 16}, {16, -1}, {INT64_MIN, 16}, {16, INT64_MIN}}) {
-    InferRequest request = Request(MK_DTYPE_UINT8, shape, std::string(16, 'x'));
-    const absl::Status status = ValidateRequest(signature, request);
-    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-    EXPECT_NE(status.message().find("input 'IN'"), std::string_view::npos) << status;
-    EXPECT_NE(status.message().find(shape[0] < 0 || shape[0] == INT64_MIN ? "dim 0" : "dim 1"),
-              std::string_view::npos)
-        << status;
+TEST(HostPool, NoSizeHangsOrPassesTheLimit) {
+  HostPool pool(UINT64_MAX, 0);
+  for (const uint64_t size : {(uint64_t{1} << 62) + 1, (uint64_t{1} << 63) + 1, UINT64_MAX}) {
+    EXPECT_EQ(pool.Allocate(size).status().code(), StatusCode::kResourceExhausted) << size;
   }
-  InferRequest request = Request(MK_DTYPE_UINT8, {-1}, std::string(16, 'x'));
-  EXPECT_NE(ValidateRequest(signature, request).message().find("rank 1, expected 2"),
-            std::string_view::npos);
+  EXPECT_EQ(pool.in_use_bytes(), 0u);
 }
 
-TEST(ValidateRequest, ProductsThatOverflowAreRefused) {
-  const Signature signature = OneInput(MK_DTYPE_FP64, {-1, -1});
-  InferRequest request = Request(MK_DTYPE_FP64, {INT64_MAX, 2}, "");
-  EXPECT_EQ(ValidateRequest(signature, request).code(), StatusCode::kInvalidArgument);
-  request = Request(MK_DTYPE_FP64, {INT64_MAX / 4, 1}, "");
-  EXPECT_EQ(ValidateRequest(signature, request).code(), StatusCode::kInvalidArgument);
+TEST(HostPool, MovedBlocksAreGivenBackOnce) {
+  HostPool pool(1 << 20, 0);
+  HostBlock a = *pool.Allocate(5000), b = *pool.Allocate(9000);
+  const uint64_t both = pool.in_use_bytes();
+  HostBlock c = std::move(a);
+  EXPECT_TRUE(a.empty());  // NOLINT: what a move leaves behind
+  EXPECT_EQ(pool.in_use_bytes(), both);
+  c = HostBlock();
+  EXPECT_LT(pool.in_use_bytes(), both);
+  c = std::move(b);
+  EXPECT_EQ(c.size(), 9000u);
+  c = HostBlock();
+  EXPECT_EQ(pool.in_use_bytes(), 0u);
 }
 
-// Field case A03: zero-size tensors are legal.
-TEST(ValidateRequest, A03ZeroSizedTensorsPass) {
-  for (const auto& shape : std::vector<std::vector<int64_t>>{{2, 0}, {0, 3}, {0, 0}}) {
-    InferRequest request = Request(MK_DTYPE_FP32, shape, "");
-    request.inputs[0].data = nullptr;
-    EXPECT_TRUE(ValidateRequest(OneInput(MK_DTYPE_FP32, {-1, -1}), request).ok());
+TEST(HostPool, SeveralThreadsStayWithinTheLimit) {
+  HostPool pool(100'000, 50'000);
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&pool, t] {
+      for (uint64_t i = 0; i < 500; ++i) {
+        auto block = pool.Allocate(1 + (i * 7919 + t) % 40'000);
+        EXPECT_LE(pool.in_use_bytes(), 100'000u);
+        if (block.ok()) std::memset(block->data(), static_cast<int>(t), block->size());
+      }
+    });
   }
-  InferRequest bytes = Request(MK_DTYPE_BYTES, {0, 1}, "");
-  EXPECT_TRUE(ValidateRequest(OneInput(MK_DTYPE_BYTES, {-1, 1}), bytes).ok());
-}
-
-// Field case A04: a declared shape smaller, or larger, than the bytes.
-TEST(ValidateRequest, A04SurplusAndShortBytesAreRefusedWithBothNumbers) {
-  const Signature signature = OneInput(MK_DTYPE_FP32, {-1, 5});
-  InferRequest surplus = Request(MK_DTYPE_FP32, {1, 5}, std::string(28, 'x'));
-  EXPECT_EQ(ValidateRequest(signature, surplus).message(), "input 'IN': expected 20 bytes, got 28");
-  InferRequest shorter = Request(MK_DTYPE_FP32, {1, 5}, std::string(12, 'x'));
-  EXPECT_EQ(ValidateRequest(signature, shorter).message(), "input 'IN': expected 20 bytes, got 12");
-}
-
-TEST(ValidateRequest, UnknownDuplicateMissingAndMistypedInputsAreNamed) {
-  const Signature signature = OneInput(MK_DTYPE_FP32, {1});
-  InferRequest request = Request(MK_DTYPE_FP32, {1}, std::string(4, 'x'));
-  request.inputs[0].name = "NOPE";
-  EXPECT_EQ(ValidateRequest(signature, request).message(),
-            "unknown input 'NOPE': this model's inputs are 'IN'");
-  request.inputs[0].name = "IN";
-  request.inputs.push_back(request.inputs[0]);
-  EXPECT_EQ(ValidateRequest(signature, request).message(), "input 'IN': is given twice");
-  request.inputs.clear();
-  EXPECT_EQ(ValidateRequest(signature, request).message(),
-            "input 'IN' is missing: expected 1 inputs, got 0");
-  request = Request(MK_DTYPE_INT32, {1}, std::string(4, 'x'));
-  EXPECT_EQ(ValidateRequest(signature, request).message(),
-            "input 'IN': data-type is INT32, expected FP32");
-}
-
-TEST(ValidateRequest, OutputsMustBeKnownAndAskedOnce) {
-  const Signature signature = OneInput(MK_DTYPE_UINT8, {1});
-  InferRequest request = Request(MK_DTYPE_UINT8, {1}, "x");
-  request.outputs = {"NOPE"};
-  EXPECT_EQ(ValidateRequest(signature, request).message(),
-            "unknown output 'NOPE': this model's outputs are 'OUT'");
-  request = Request(MK_DTYPE_UINT8, {1}, "x");
-  request.outputs = {"OUT", "OUT"};
-  EXPECT_EQ(ValidateRequest(signature, request).message(), "output 'OUT' is asked for twice");
-}
-
-TEST(ValidateRequest, OptionalInputsMayBeLeftOutAndOrderIsTheSignatures) {
-  Signature signature = {{{"A", MK_DTYPE_UINT8, {1}, true}, {"B", MK_DTYPE_UINT8, {1}, false}}, {}};
-  InferRequest request = Request(MK_DTYPE_UINT8, {1}, "x");
-  request.inputs[0].name = "B";
-  EXPECT_TRUE(ValidateRequest(signature, request).ok());
-  request.inputs.push_back(request.inputs[0]);
-  request.inputs[1].name = "A";
-  ASSERT_TRUE(ValidateRequest(signature, request).ok());
-  EXPECT_EQ(request.inputs[0].name, "A");
-}
-
-TEST(ValidatePackedBytes, LengthsMustFillTheBufferExactly) {
-  const std::string two("\x01\0\0\0a\x02\0\0\0bc", 11);
-  EXPECT_TRUE(ValidatePackedBytes("T", two.data(), two.size(), 2).ok());
-  EXPECT_FALSE(ValidatePackedBytes("T", two.data(), two.size(), 1).ok());
-  EXPECT_FALSE(ValidatePackedBytes("T", two.data(), two.size(), 3).ok());
-  for (size_t cut = 0; cut < two.size(); ++cut) {
-    EXPECT_FALSE(ValidatePackedBytes("T", two.data(), cut, 2).ok()) << cut;
-  }
-  const std::string huge("\xff\xff\xff\xff", 4);
-  EXPECT_FALSE(ValidatePackedBytes("T", huge.data(), huge.size(), 1).ok());
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.in_use_bytes(), 0u);
 }
 
 TEST(HostPool, BoundsReusesAndOutlivesItsOwner) {
@@ -227,6 +157,100 @@ TEST_F(RunModelTest, APackThatBreaksTheContractFailsItsRequestByName) {
     const auto result = Run(c.body);
     EXPECT_EQ(result.status().code(), StatusCode::kInternal) << c.says;
     EXPECT_NE(result.status().message().find(c.says), std::string_view::npos) << result.status();
+  }
+}
+
+// The pack's own scratch scopes and its declared bytes have nothing to do with its outputs.
+TEST_F(RunModelTest, AnOutputNotAskedForOutlivesScratchScopesAndCostsNoScratch) {
+  InferRequest request;
+  request.outputs = {"A"};
+  const auto result = Run(
+      [](const mk_run* run) {
+        const mk_u64 mark = run->scratch_mark(run->self);
+        void *b = nullptr, *scratch = nullptr;
+        const mk_i64 shape[] = {2048, 4};
+        EXPECT_EQ(run->output(run->self, "B", MK_DTYPE_UINT8, 2, shape, 8192, &b), MK_OK);
+        run->scratch_release(run->self, mark);
+        EXPECT_EQ(run->scratch(run->self, 4096, &scratch), MK_OK);
+        std::memset(scratch, 1, 4096);
+        std::memset(b, 2, 8192);
+        EXPECT_EQ(static_cast<char*>(scratch)[4095], 1);
+        return Produce(run, "A", {1}, 1);
+      },
+      request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outputs.size(), 1u);
+  EXPECT_LE(pool_.in_use_bytes(), 4096u);  // B's is back
+}
+
+TEST_F(RunModelTest, AMissingOutputIsABreachEvenIfNobodyAskedForIt) {
+  InferRequest request;
+  request.outputs = {"A"};
+  const auto result = Run([](const mk_run* run) { return Produce(run, "A", {1}, 1); }, request);
+  EXPECT_EQ(result.status(), absl::InternalError("pack 'fake': output 'B' was not produced"));
+}
+
+TEST_F(RunModelTest, OutputsComeInTheRequestsOrder) {
+  InferRequest request;
+  request.outputs = {"B", "A"};
+  const auto result = Run(
+      [](const mk_run* run) {
+        Produce(run, "A", {1}, 1);
+        return Produce(run, "B", {1, 4}, 4);
+      },
+      request);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outputs[0].name, "B");
+  EXPECT_EQ(result->outputs[1].name, "A");
+}
+
+TEST_F(RunModelTest, BytesOutputsMustBeWellPacked) {
+  signature_.outputs = {{"T", MK_DTYPE_BYTES, {-1}, false}};
+  const auto run = [this](const std::string& packed, int64_t count) {
+    return Run([packed, count](const mk_run* run) {
+             void* data = nullptr;
+             const mk_i64 shape[] = {count};
+             const mk_status s =
+                 run->output(run->self, "T", MK_DTYPE_BYTES, 1, shape, packed.size(), &data);
+             if (!packed.empty()) std::memcpy(data, packed.data(), packed.size());
+             return s;
+           })
+        .status();
+  };
+  const std::string one("\x02\0\0\0ab", 6);
+  EXPECT_TRUE(run(one, 1).ok());
+  EXPECT_TRUE(run("", 0).ok());
+  const absl::Status refused = run(one, 2);
+  EXPECT_EQ(refused.code(), StatusCode::kInternal);
+  EXPECT_EQ(refused.message(),
+            "pack 'fake': output 'T': its bytes are not the 2 elements of its shape");
+  EXPECT_FALSE(run(one.substr(0, 5), 1).ok());
+}
+
+TEST_F(RunModelTest, AFullHostPoolFailsTheRequestWithTheNumbers) {
+  const auto result = Run([](const mk_run* run) { return Produce(run, "A", {2 << 20}, 2 << 20); });
+  EXPECT_EQ(result.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(result.status().message().find("2097152 bytes asked with 0 of 1048576"),
+            std::string_view::npos)
+      << result.status();
+}
+
+TEST_F(RunModelTest, ThePacksMessageIsMadePrintableAndCut) {
+  const auto result = Run([](const mk_run* run) {
+    const std::string message = "line\n\x1b[31m" + std::string(100'000, 'x');
+    run->set_error(run->self, message.data(), message.size());
+    return static_cast<mk_status>(MK_INVALID_ARGUMENT);
+  });
+  EXPECT_EQ(result.status().message().substr(0, 16), "line\\x0a\\x1b[31m");
+  EXPECT_LT(result.status().message().size(), 1100u);
+  const auto silent = Run([](const mk_run*) { return static_cast<mk_status>(MK_UNAVAILABLE); });
+  EXPECT_EQ(silent.status().code(), StatusCode::kUnavailable);
+}
+
+TEST_F(RunModelTest, CodesOutsideOfTheContractAreInternal) {
+  for (const mk_status code : {-1, 16, 17, INT32_MAX, INT32_MIN}) {
+    const auto result = Run([code](const mk_run*) { return code; });
+    EXPECT_EQ(result.status().code(), StatusCode::kInternal) << code;
   }
 }
 

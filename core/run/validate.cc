@@ -17,8 +17,12 @@
 namespace mk {
 namespace {
 
+// A client may send a shape of millions of dims; its message shows the first few.
 std::string Shape(const std::vector<int64_t>& shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+  const size_t shown = std::min<size_t>(shape.size(), MK_MAX_RANK);
+  return absl::StrCat("[",
+                      absl::StrJoin(shape.begin(), shape.begin() + static_cast<long>(shown), ","),
+                      shown < shape.size() ? ",..." : "", "]");
 }
 
 template <typename... Parts>
