@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/checked.h"
 #include "core/base/status_macros.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -32,7 +33,10 @@ constexpr uint64_t kGap = 0;
 absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(Device& device, MemoryAccount& account,
                                                      uint64_t capacity_bytes) {
   // Room for the gaps of a sanitized build, which the manifest knows nothing of.
-  const uint64_t capacity = kGap == 0 ? capacity_bytes : capacity_bytes * 2 + (1 << 20);
+  const uint64_t capacity =
+      kGap == 0 ? capacity_bytes
+                : CheckedAdd(CheckedMul(capacity_bytes, 2).value_or(UINT64_MAX), 1 << 20)
+                      .value_or(UINT64_MAX);
   MK_ASSIGN_OR_RETURN(std::unique_ptr<DeviceBuffer> buffer, device.Allocate(capacity));
   MK_POISON(buffer->data(), buffer->size_bytes());
   auto arena = std::unique_ptr<Arena>(new Arena(std::move(buffer), account));

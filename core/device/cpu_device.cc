@@ -1,12 +1,10 @@
 // The CPU as a device: memory is the process's own, streams are the calling thread.
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"

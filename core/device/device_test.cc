@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -66,6 +70,24 @@ TEST(MemoryAccount, CountsLiveAndPeakAndRefusesPastDeclared) {
   EXPECT_EQ(account.peak(Region::kWeights), 60u);
 }
 
+TEST(MemoryAccount, SeveralThreadsNeverPassTheDeclaredBytes) {
+  MemoryAccount account({0, 100, 0});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&account] {
+      for (int i = 0; i < 2000; ++i) {
+        if (!account.Charge(Region::kScratch, 40).ok()) continue;
+        EXPECT_LE(account.live(Region::kScratch), 100u);
+        account.Release(Region::kScratch, 40);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(account.live_total(), 0u);
+  EXPECT_LE(account.peak(Region::kScratch), 80u);
+  EXPECT_GE(account.peak(Region::kScratch), 40u);
+}
+
 TEST(MemoryAccountDeathTest, ReleasingMoreThanLiveAborts) {
   MemoryAccount account({100, 0, 0});
   EXPECT_DEATH(account.Release(Region::kWeights, 1), "1 bytes released with 0 live");
@@ -99,6 +121,39 @@ TEST(Arena, RefusesWhatPassesItsCapacity) {
   EXPECT_TRUE(arena->Allocate(128).ok());
   EXPECT_EQ(arena->Allocate(0).status().code(), absl::StatusCode::kResourceExhausted);
 }
+
+TEST(Arena, MoreThanTheDevicesBudgetIsRefused) {
+  auto device = Cpu(1 << 24);
+  MemoryAccount account({0, UINT64_MAX, 0});
+  for (const uint64_t capacity : {uint64_t{1} << 25, uint64_t{1} << 63, UINT64_MAX}) {
+    EXPECT_EQ(Arena::Create(*device, account, capacity).status().code(),
+              absl::StatusCode::kResourceExhausted);
+  }
+}
+
+TEST(Arena, GivesItsDeviceMemoryBack) {
+  auto device = Cpu(1 << 24);
+  MemoryAccount account({0, 1024, 0});
+  {
+    auto arena = *Arena::Create(*device, account, 1024);
+    ASSERT_TRUE(arena->Allocate(100).ok());
+  }
+  EXPECT_EQ(device->in_use_bytes(), 0u);
+  EXPECT_EQ(account.live_total(), 0u);
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+TEST(ArenaDeathTest, AnOverrunAndAUseAfterItsScopeAreCaught) {
+  auto device = Cpu(1 << 24);
+  MemoryAccount account({0, 1024, 0});
+  auto arena = *Arena::Create(*device, account, 1024);
+  auto* block = static_cast<volatile char*>(*arena->Allocate(100));
+  ASSERT_TRUE(arena->Allocate(100).ok());
+  EXPECT_DEATH(block[128] = 1, "use-after-poison");
+  arena->Reset();
+  EXPECT_DEATH(block[0] = 1, "use-after-poison");
+}
+#endif
 
 TEST(Arena, ZeroSizedAllocationsAreDistinctAndFutureMarksIgnored) {
   auto device = Cpu(1 << 24);
@@ -152,6 +207,56 @@ TEST(ThreadPool, NestedCallsRunInline) {
   EXPECT_GE(state.sum.load(), 10);
 }
 
+TEST(ThreadPool, EmptyCallsNothingAndEveryRangeButTheLastHasItsGrain) {
+  ThreadPool pool(3);
+  struct State {
+    std::atomic<int64_t> calls{0}, indices{0}, small{0};
+  } state;
+  const auto body = [](void* arg, int64_t begin, int64_t end) {
+    auto& s = *static_cast<State*>(arg);
+    ++s.calls;
+    s.indices += end - begin;
+    if (end - begin < 10) ++s.small;
+  };
+  pool.ParallelFor(0, 10, body, &state);
+  pool.ParallelFor(-5, 10, body, &state);
+  EXPECT_EQ(state.calls.load(), 0);
+  pool.ParallelFor(95, 10, body, &state);
+  EXPECT_EQ(state.indices.load(), 95);
+  EXPECT_LE(state.small.load(), 1);
+}
+
+TEST(ThreadPool, CountsAndGrainsAtTheEndOfTheirRangeDoNotOverflow) {
+  ThreadPool pool(4);
+  for (const int64_t grain : {INT64_MIN, int64_t{1}, INT64_MAX / 2, INT64_MAX - 1, INT64_MAX}) {
+    std::atomic<int64_t> indices{0};
+    pool.ParallelFor(
+        INT64_MAX, grain,
+        [](void* arg, int64_t begin, int64_t end) {
+          EXPECT_GE(begin, 0);
+          EXPECT_LT(begin, end);
+          *static_cast<std::atomic<int64_t>*>(arg) += end - begin;
+        },
+        &indices);
+    EXPECT_EQ(indices.load(), INT64_MAX) << grain;
+  }
+}
+
+TEST(ThreadPool, WorkersSleepWhenThereIsNothingToDo) {
+  ThreadPool pool(4);
+  pool.ParallelFor(
+      100, 1, [](void*, int64_t, int64_t) {}, nullptr);
+  const auto cpu_ms = [] {
+    timespec time = {};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto before = cpu_ms();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_LT(cpu_ms() - before, 100);
+}
+
 // Against the plain formula, ragged on purpose.
 TEST(Sgemm, MatchesTheFormulaTransposedStridedAndRagged) {
   for (const int m : {1, 3, 17}) {
@@ -192,6 +297,25 @@ TEST(Sgemm, RefusesShortStridesAndNegativeSizesByName) {
   EXPECT_EQ(status.message(), "sgemm: lda 1 < 2");
 }
 
+TEST(Sgemm, WhatWasInTheResultIsNotReadWhenBetaIsZero) {
+  float a[2] = {1, 2}, b[2] = {3, 4}, c = std::nanf("");
+  for (const int k : {2, 0}) {
+    c = std::nanf("");
+    ASSERT_TRUE(Sgemm({0, 0, 1, 1, k, 1, 0, a, 2, b, 1, &c, 1}).ok());
+    EXPECT_EQ(c, k == 2 ? 11 : 0);
+  }
+}
+
+TEST(Sgemm, SizesPastTheLibrariesAreRefused) {
+  float x[1] = {};
+  const int64_t huge = int64_t{1} << 31;
+  EXPECT_EQ(Sgemm({0, 0, huge, 1, 1, 1, 0, x, 1, x, 1, x, 1}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Sgemm({0, 0, 1, 1, 1, 1, 0, x, huge, x, 1, x, 1}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Sgemm({0, 0, 0, 1, 1, 1, 0, nullptr, 1, x, 1, x, 1}).ok());
+}
+
 TEST(Sgemm, EmptyProductScalesByBeta) {
   float c[2] = {4, 6};
   EXPECT_TRUE(Sgemm({0, 0, 1, 2, 0, 1, 0.5f, nullptr, 1, nullptr, 2, c, 2}).ok());
@@ -211,6 +335,42 @@ TEST(HostServices, OffersTheTablesOfTheContract) {
   mk_image_info info = {sizeof info, 0, 0, 0};
   EXPECT_EQ(image->info(image->self, "nonsense", 8, &info), MK_INVALID_ARGUMENT);
   EXPECT_STREQ(image->last_error(image->self), "image: 8 bytes that are neither JPEG nor PNG");
+  uint8_t pixel = 0;
+  EXPECT_EQ(image->decode(image->self, nullptr, 0, 1, &pixel, 1), MK_INVALID_ARGUMENT);
+}
+
+TEST(HostServices, AnImageTableSmallerThanItsWriterIsLeftAlone) {
+  HostServices services({1, 100});
+  const auto* image = static_cast<const mk_image_service*>(services.Find(MK_SERVICE_IMAGE));
+  mk_image_info info = {8, 77, 78, 79};
+  EXPECT_EQ(image->info(image->self, "nonsense", 8, &info), MK_INVALID_ARGUMENT);
+  EXPECT_STREQ(image->last_error(image->self), "image: mk_image_info.struct_size 8 < 24");
+  EXPECT_EQ(info.height, 79);
+}
+
+TEST(HostServices, SgemmAndThreadsWorkThroughTheirTables) {
+  HostServices services({2, 100});
+  const auto* blas = static_cast<const mk_blas_service*>(services.Find(MK_SERVICE_BLAS));
+  const auto* parallel =
+      static_cast<const mk_parallel_service*>(services.Find(MK_SERVICE_PARALLEL));
+  struct State {
+    const mk_blas_service& blas;
+    float a[2] = {1, 2}, b[2] = {3, 4};
+    float c[64] = {};
+  } state{*blas};
+  parallel->parallel_for(
+      parallel->self, 64, 1,
+      [](void* arg, mk_i64 begin, mk_i64 end) {
+        auto& s = *static_cast<State*>(arg);
+        for (mk_i64 i = begin; i < end; ++i) {
+          const mk_sgemm_args args = {0, 0, 1, 1, 2, 1, 0, s.a, 2, s.b, 1, s.c + i, 1};
+          EXPECT_EQ(s.blas.sgemm(s.blas.self, &args), MK_OK);
+        }
+      },
+      &state);
+  for (const float c : state.c) EXPECT_EQ(c, 11);
+  const mk_sgemm_args wrong = {0, 0, 1, 1, 2, 1, 0, state.a, 1, state.b, 1, state.c, 1};
+  EXPECT_EQ(blas->sgemm(blas->self, &wrong), MK_INVALID_ARGUMENT);
 }
 
 }  // namespace

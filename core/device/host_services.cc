@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "core/device/image.h"
 #include "core/device/sgemm.h"
 #include "core/device/thread_pool.h"
@@ -30,6 +31,10 @@ mk_status RunSgemm(void*, const mk_sgemm_args* args) {
 
 mk_status DescribeImage(void* self, const void* data, mk_u64 size_bytes, mk_image_info* out) {
   const auto& options = *static_cast<const HostServicesOptions*>(self);
+  if (out->struct_size < sizeof *out) {
+    return ImageResult(absl::InvalidArgumentError(
+        absl::StrCat("image: mk_image_info.struct_size ", out->struct_size, " < ", sizeof *out)));
+  }
   const auto info = ReadImageInfo(std::string_view(static_cast<const char*>(data), size_bytes),
                                   options.max_image_pixels);
   if (!info.ok()) return ImageResult(info.status());

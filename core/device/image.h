@@ -3,7 +3,7 @@
 //
 // Rules: EXIF orientation of a JPEG is applied. Alpha is composed over black. 16 bits are cut to
 // their upper 8. Palettes are expanded. CMYK is refused. A damaged or truncated file is refused,
-// never half decoded.
+// never half decoded, and so is a JPEG of more than 100 scans.
 #ifndef MERGEKERNEL_CORE_DEVICE_IMAGE_H_
 #define MERGEKERNEL_CORE_DEVICE_IMAGE_H_
 

@@ -11,10 +11,15 @@
 namespace mk {
 namespace {
 
+// Encoders write a dozen scans. A file of nothing but tiny scans over a large area would hold a
+// thread for minutes.
+constexpr int kMaxScans = 100;
+
 // libjpeg ends in longjmp on an error, so no object with a destructor may live between setjmp and
 // the last call.
 struct ErrorManager {
   jpeg_error_mgr base;
+  jpeg_progress_mgr progress;
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
 };
@@ -32,10 +37,17 @@ void OnMessage(j_common_ptr common, int level) {
 
 void Quiet(j_common_ptr) {}
 
+void CountScans(j_common_ptr common) {
+  if (reinterpret_cast<j_decompress_ptr>(common)->input_scan_number <= kMaxScans) return;
+  auto* manager = reinterpret_cast<ErrorManager*>(common->err);
+  std::snprintf(manager->message, sizeof manager->message, "more than %d scans", kMaxScans);
+  std::longjmp(manager->jump, 1);
+}
+
 void Prepare(ErrorManager& manager, jpeg_decompress_struct& jpeg, std::string_view file) {
   jpeg_create_decompress(&jpeg);
+  jpeg.progress = &manager.progress;
   jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(file.data()), file.size());
-  static_cast<void>(manager);
 }
 
 void InstallErrors(ErrorManager& manager, jpeg_decompress_struct& jpeg) {
@@ -43,6 +55,8 @@ void InstallErrors(ErrorManager& manager, jpeg_decompress_struct& jpeg) {
   manager.base.error_exit = &OnError;
   manager.base.emit_message = &OnMessage;
   manager.base.output_message = &Quiet;
+  manager.progress = {};
+  manager.progress.progress_monitor = &CountScans;
   manager.message[0] = '\0';
 }
 

@@ -49,6 +49,9 @@ absl::Status ReadPng(std::string_view file, StoredImage& image, std::vector<uint
   }
   png_set_read_fn(png, &source, &Read);
   png_set_user_limits(png, 0x7fffffff, 0x7fffffff);  // ours come after the header
+  // Comments, profiles and the like are not used. Skipped unread, as a small file of compressed
+  // ones unpacks to gigabytes.
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_chunk_malloc_max(png, 8 << 20);
   png_read_info(png, info);
   image.width = png_get_image_width(png, info);

@@ -36,17 +36,27 @@ absl::Status Check(const mk_sgemm_args& args) {
   return status;
 }
 
-#if defined(__x86_64__)
-// oneDNN's OpenMP build opens a team of its own on each thread that calls it; ours are threads
-// enough. The setting is per thread in OpenMP, so once per thread.
+using SetThreads = void (*)(int);
+
+SetThreads FindSetThreads(const char* symbol) {
+  return reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, symbol));
+}
+
+// oneDNN's and one of OpenBLAS's builds open an OpenMP team of their own on each thread that calls
+// them; ours are threads enough. The setting is per thread in OpenMP, so once per thread.
+// OpenBLAS's other build has a pool of its own, with one setting for the process.
 void StayOnThisThread() {
-  using SetThreads = void (*)(int);
-  static const auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+  static const SetThreads openmp = FindSetThreads("omp_set_num_threads");
+  static const bool own_pool_is_off = [] {
+    const SetThreads openblas = FindSetThreads("openblas_set_num_threads");
+    if (openblas != nullptr) openblas(1);
+    return true;
+  }();
+  static_cast<void>(own_pool_is_off);
   thread_local bool done = false;
-  if (!done && set != nullptr) set(1);
+  if (!done && openmp != nullptr) openmp(1);
   done = true;
 }
-#endif
 
 }  // namespace
 
@@ -61,8 +71,8 @@ absl::Status Sgemm(const mk_sgemm_args& args) {
     }
     return absl::OkStatus();
   }
-#if defined(__x86_64__)
   StayOnThisThread();
+#if defined(__x86_64__)
   const dnnl_status_t code =
       dnnl_sgemm(args.transpose_a ? 'T' : 'N', args.transpose_b ? 'T' : 'N', args.m, args.n, args.k,
                  args.alpha, args.a, args.lda, args.b, args.ldb, args.beta, args.c, args.ldc);

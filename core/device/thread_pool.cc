@@ -35,9 +35,10 @@ void ThreadPool::Work(Call& call) {
   for (;;) {
     // Relaxed: the counter only hands out ranges; the results are published by the pool's mutex
     // when a worker leaves.
-    const int64_t begin = call.next.fetch_add(call.chunk, std::memory_order_relaxed);
-    if (begin >= call.count) break;
-    call.body(call.arg, begin, std::min(begin + call.chunk, call.count));
+    const int64_t range = call.next.fetch_add(1, std::memory_order_relaxed);
+    if (range >= call.ranges) break;
+    const int64_t begin = range * call.chunk;
+    call.body(call.arg, begin, begin + std::min(call.chunk, call.count - begin));
   }
   inside_body = false;
 }
@@ -50,8 +51,9 @@ void ThreadPool::ParallelFor(int64_t count, int64_t grain, Body body, void* arg)
     return;
   }
   // Four ranges per thread even out unequal ones without many trips to the counter.
-  const int64_t ranges = static_cast<int64_t>(threads()) * 4;
-  Call call{body, arg, count, std::max(grain, (count + ranges - 1) / ranges)};
+  const int64_t most_ranges = static_cast<int64_t>(threads()) * 4;
+  const int64_t chunk = std::max(grain, (count - 1) / most_ranges + 1);
+  Call call{body, arg, count, chunk, (count - 1) / chunk + 1};
   {
     MutexLock lock(mutex_);
     calls_.push_back(&call);
@@ -68,7 +70,7 @@ void ThreadPool::WorkerLoop() {
   for (;;) {
     Call* call = nullptr;
     for (Call* candidate : calls_) {
-      if (candidate->next.load(std::memory_order_relaxed) < candidate->count) call = candidate;
+      if (candidate->next.load(std::memory_order_relaxed) < candidate->ranges) call = candidate;
     }
     if (call == nullptr) {
       if (ending_) break;

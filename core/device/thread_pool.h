@@ -31,9 +31,10 @@ class ThreadPool {
     Body body;
     void* arg;
     int64_t count;
-    int64_t chunk;
-    std::atomic<int64_t> next{0};
-    int helpers = 0;  // workers inside; guarded by the pool's mutex
+    int64_t chunk;  // indices per range; the last range may be shorter
+    int64_t ranges;
+    std::atomic<int64_t> next{0};  // the first range not handed out
+    int helpers = 0;               // workers inside; guarded by the pool's mutex
   };
   static void Work(Call& call);
   void WorkerLoop() MK_EXCLUDES(mutex_);

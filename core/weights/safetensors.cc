@@ -91,7 +91,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool string(std::string& value) override {
     if (depth_ == 2 && in_metadata_) {
-      metadata[field_] = value;
+      if (!metadata.emplace(field_, value).second) {
+        return Wrongly("field '", Printable(field_), "' is given twice");
+      }
       return true;
     }
     if (depth_ == 2 && field_ == "dtype" && !in_array_) {
@@ -265,6 +267,10 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
   const auto data_offset = CheckedAdd(8, json.size());
   if (!data_offset || *data_offset > file_size) {
     return absl::InvalidArgumentError("safetensors: the header passes the file");
+  }
+  // The format wants the object at once; the parser would skip blanks and a byte order mark.
+  if (json.substr(0, 1) != "{") {
+    return absl::InvalidArgumentError("safetensors: the header is no JSON object");
   }
   // The parser would take a NUL for the end of its input.
   if (json.find('\0') != json.npos) {

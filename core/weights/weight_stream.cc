@@ -73,15 +73,16 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::string Nearest(const std::string& name, const SafetensorsHeader& header) {
-  const StoredTensor* best = nullptr;
+// Of the names that nobody asked for; one that was found is no misspelling of another.
+std::string Nearest(const std::string& name, const std::vector<std::string>& surplus) {
+  const std::string* best = nullptr;
   size_t best_distance = SIZE_MAX;
-  const size_t looked_at = std::min<size_t>(header.tensors.size(), 2000);
+  const size_t looked_at = std::min<size_t>(surplus.size(), 2000);
   for (size_t i = 0; i < looked_at; ++i) {
-    const size_t distance = EditDistance(name, Printable(header.tensors[i].name));
-    if (distance < best_distance) best = &header.tensors[i], best_distance = distance;
+    const size_t distance = EditDistance(name, surplus[i]);
+    if (distance < best_distance) best = &surplus[i], best_distance = distance;
   }
-  return best ? absl::StrCat("; nearest name in the file: '", Printable(best->name), "'") : "";
+  return best ? absl::StrCat("; nearest name in the file: '", *best, "'") : "";
 }
 
 std::string FirstFive(const std::vector<std::string>& names) {
@@ -144,7 +145,7 @@ absl::StatusOr<Plan> Match(const std::string& file, const SafetensorsHeader& hea
   if (!missing.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("weights '", file, "': missing ",
                                                    FirstFive(missing), " (", counts, ")",
-                                                   Nearest(missing[0], header)));
+                                                   Nearest(missing[0], surplus)));
   }
   if (!surplus.empty()) {
     return absl::InvalidArgumentError(
@@ -177,6 +178,24 @@ absl::Status FillTensor(const std::string& file_name, HashingFile& file, const S
   return absl::OkStatus();
 }
 
+// The header of the file, whose every message begins with the file's name.
+absl::StatusOr<SafetensorsHeader> ReadHeader(HashingFile& file, const std::string& name,
+                                             uint64_t file_size) {
+  const auto named = [&name](const absl::Status& status) {
+    return absl::Status(status.code(),
+                        absl::StrCat("weights '", name, "': ", std::string(status.message())));
+  };
+  char first[8] = {};
+  if (file_size >= sizeof first) MK_RETURN_IF_ERROR(file.Read(first, sizeof first));
+  const auto header_size = ReadSafetensorsHeaderSize(std::string_view(first, 8), file_size);
+  if (!header_size.ok()) return named(header_size.status());
+  std::string json(*header_size, '\0');
+  MK_RETURN_IF_ERROR(file.Read(json.data(), json.size()));
+  auto header = ParseSafetensorsHeader(json, file_size);
+  if (!header.ok()) return named(header.status());
+  return header;
+}
+
 absl::StatusOr<uint64_t> FileSize(int fd, const std::string& name) {
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -192,26 +211,23 @@ absl::Status StreamWeights(int fd, const WeightStreamOptions& options,
   const std::string& name = options.file_name;
   MK_ASSIGN_OR_RETURN(const uint64_t file_size, FileSize(fd, name));
   HashingFile file(fd, name);
-  char first[8] = {};
-  if (file_size >= sizeof first) MK_RETURN_IF_ERROR(file.Read(first, sizeof first));
-  MK_ASSIGN_OR_RETURN(const uint64_t header_size,
-                      ReadSafetensorsHeaderSize(std::string_view(first, 8), file_size));
-  std::string json(header_size, '\0');
-  MK_RETURN_IF_ERROR(file.Read(json.data(), json.size()));
-  MK_ASSIGN_OR_RETURN(const SafetensorsHeader header, ParseSafetensorsHeader(json, file_size));
+  MK_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadHeader(file, name, file_size));
   MK_ASSIGN_OR_RETURN(const Plan plan, Match(name, header, weights));
   std::vector<char> chunk(std::min<uint64_t>(kChunkBytes, std::max<uint64_t>(file_size, 8)));
   for (const auto& [stored, weight] : plan) {
     MK_RETURN_IF_ERROR(FillTensor(name, file, *stored, *weight, chunk));
   }
   MK_ASSIGN_OR_RETURN(const uint64_t size_now, FileSize(fd, name));
+  if (size_now != file_size) {
+    return absl::DataLossError(absl::StrCat("weights '", name, "': the file changed its size from ",
+                                            file_size, " to ", size_now,
+                                            " bytes while being read"));
+  }
   const std::string digest = file.Digest();
-  if (size_now != file_size ||
-      (!options.expected_sha256.empty() && digest != options.expected_sha256)) {
-    return absl::DataLossError(
-        absl::StrCat("weights '", name, "': digest ", digest.substr(0, 8),
-                     "..., the manifest says ", options.expected_sha256.substr(0, 8), "...",
-                     size_now != file_size ? " (the file changed its size while being read)" : ""));
+  if (!options.expected_sha256.empty() && digest != options.expected_sha256) {
+    return absl::DataLossError(absl::StrCat("weights '", name, "': digest ", digest.substr(0, 8),
+                                            "..., the manifest says ",
+                                            options.expected_sha256.substr(0, 8), "..."));
   }
   return absl::OkStatus();
 }

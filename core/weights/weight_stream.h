@@ -20,9 +20,9 @@ struct WeightStreamOptions {
 
 // Fills `weights` from `fd`, read from offset 0 by pread. Host-addressable destinations.
 // INVALID_ARGUMENT: missing tensors (counts loaded/expected/extra, the first five names, the
-// nearest name in the file), surplus ones, a shape or type that differs (both shapes), a value that
-// is not finite (tensor, index, value). DATA_LOSS: the digest differs (first 8 digits of both), or
-// the file ended early or changed size while being read.
+// nearest surplus name in the file), surplus ones, a shape or type that differs (both shapes), a
+// value that is not finite (tensor, index, value). DATA_LOSS: the digest differs (first 8 digits of
+// both), or the file ended early or changed size while being read.
 absl::Status StreamWeights(int fd, const WeightStreamOptions& options,
                            absl::Span<mk_weight> weights);
 

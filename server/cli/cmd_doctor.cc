@@ -1,0 +1,197 @@
+// mk doctor: whether this machine can run the daemon, before one wonders why it does not. Local;
+// needs no daemon.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#include "core/device/cpu_facts.h"
+#include "core/device/sgemm.h"
+#include "server/cli/common.h"
+
+namespace mk::cli {
+namespace {
+
+using nlohmann::json;
+
+// One line of the report.
+struct Finding {
+  std::string what;
+  std::string state;  // "ok", "warn", "fail"
+  std::string detail;
+};
+
+Finding Cpu() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  std::string flags;
+  for (std::string line; std::getline(cpuinfo, line) && flags.empty();) {
+    if (line.rfind("flags", 0) == 0 || line.rfind("Features", 0) == 0) flags = line + " ";
+  }
+  std::string sets;
+  for (const char* set :
+       {"avx2", "fma", "f16c", "avx512f", "avx512_bf16", "asimd", "bf16", "i8mm"}) {
+    if (flags.find(std::string(" ") + set + " ") != flags.npos)
+      sets += (sets.empty() ? "" : " ") + std::string(set);
+  }
+  return {"CPU", "ok",
+          CpuModelName() + ", " + std::to_string(AllowedCores()) + " cores allowed; " +
+              (sets.empty() ? "no vector set known here" : sets)};
+}
+
+Finding Memory() {
+  const uint64_t total = MemInfoBytes("MemTotal"), available = MemInfoBytes("MemAvailable");
+  if (total == 0) return {"memory", "fail", "/proc/meminfo cannot be read: mount /proc"};
+  return {"memory", available < (uint64_t{512} << 20) ? "warn" : "ok",
+          HumanBytes(available) + " available of " + HumanBytes(total)};
+}
+
+// One product through the same door that packs use, checked and timed.
+Finding Sgemm() {
+  constexpr int64_t kSize = 512;
+  std::vector<float> a(kSize * kSize), b(a), c(a);
+  for (size_t i = 0; i < a.size(); ++i) {
+    a[i] = static_cast<float>(i % 5) - 2;
+    b[i] = static_cast<float>(i % 7) - 3;
+  }
+  const mk_sgemm_args args = {0,        0,     kSize,    kSize, kSize,    1,    0,
+                              a.data(), kSize, b.data(), kSize, c.data(), kSize};
+  double best = 1e9;
+  for (int run = 0; run < 5; ++run) {
+    const auto begin = std::chrono::steady_clock::now();
+    const absl::Status status = mk::Sgemm(args);
+    if (!status.ok())
+      return {"SGEMM", "fail", SgemmKernelName() + ": " + std::string(status.message())};
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  double want = 0;
+  for (int64_t k = 0; k < kSize; ++k) {
+    want += static_cast<double>(a[static_cast<size_t>(3 * kSize + k)]) *
+            b[static_cast<size_t>(k * kSize + 5)];
+  }
+  if (std::fabs(c[3 * kSize + 5] - want) > 1e-3)
+    return {"SGEMM", "fail", SgemmKernelName() + " gives wrong numbers"};
+  const double flops = 2.0 * kSize * kSize * kSize / best * 1e-9;
+  return {
+      "SGEMM", "ok",
+      SgemmKernelName() + ", " + Fixed(flops, 0) + " GFLOP/s on one core (measured now, 512^3)"};
+}
+
+Finding SealedMemory() {
+  const int fd = memfd_create("mk-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const bool sealed =
+      fd >= 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) == 0;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (!sealed)
+    return {"sealed memory", "fail",
+            std::string("memfd_create: ") + std::strerror(error) + "; packs cannot be sealed"};
+  return {"sealed memory", "ok", "packs are run from memory that nobody can change"};
+}
+
+Finding Executable() {
+  void* page =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) {
+    return {"generated code", "warn",
+            "memory may not be written and executed; oneDNN needs it (systemd: "
+            "MemoryDenyWriteExecute=no)"};
+  }
+  munmap(page, 4096);
+  return {"generated code", "ok", "memory may be written and executed"};
+}
+
+Finding Mappings() {
+  std::ifstream in("/proc/sys/vm/max_map_count");
+  uint64_t count = 0;
+  in >> count;
+  return {"mappings", count >= 65530 ? "ok" : "warn", "vm.max_map_count " + std::to_string(count)};
+}
+
+Finding System() {
+  utsname name = {};
+  uname(&name);
+  return {"system", "ok",
+          std::string(name.sysname) + " " + name.release + " " + name.machine + ", glibc " +
+              gnu_get_libc_version()};
+}
+
+Finding Cuda() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (driver == nullptr) return {"CUDA driver", "ok", "absent; this build serves on the CPU"};
+  dlclose(driver);
+  return {"CUDA driver", "ok", "present; this build does not use it yet"};
+}
+
+Finding Port(uint16_t port, const char* what) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const bool free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return {"port " + std::to_string(port), free ? "ok" : "warn",
+          std::string(what) + (free ? ", free" : ", in use (by a running daemon, perhaps)")};
+}
+
+Finding RunningDaemon(const Globals& globals) {
+  Globals quick = globals;
+  quick.timeout_seconds = 2;
+  Client client(quick);
+  inference::ServerReadyResponse ready;
+  grpc::ClientContext context;
+  client.Prepare(context);
+  const grpc::Status status = client.stub().ServerReady(&context, {}, &ready);
+  if (!status.ok()) return {"daemon", "ok", "none answers at " + globals.address};
+  return {"daemon", ready.ready() ? "ok" : "warn",
+          std::string(ready.ready() ? "ready" : "not ready") + " at " + globals.address};
+}
+
+int Doctor(const Globals& globals) {
+  const std::vector<Finding> findings = {System(),
+                                         Cpu(),
+                                         Memory(),
+                                         Sgemm(),
+                                         SealedMemory(),
+                                         Executable(),
+                                         Mappings(),
+                                         Cuda(),
+                                         Port(8001, "gRPC"),
+                                         Port(8002, "metrics"),
+                                         RunningDaemon(globals)};
+  bool failed = false;
+  json out = json::array();
+  Table table({"CHECK", "STATE", "DETAIL"});
+  for (const Finding& finding : findings) {
+    failed = failed || finding.state == "fail";
+    out.push_back({{"check", finding.what}, {"state", finding.state}, {"detail", finding.detail}});
+    table.Row({finding.what, finding.state, finding.detail});
+  }
+  std::cout << (globals.json ? out.dump(2) + "\n" : table.Text());
+  return failed ? kNo : kOk;
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App& app, Globals& globals, int* exit_code) {
+  auto* command = app.add_subcommand("doctor",
+                                     "Check this machine: CPU, memory, SGEMM kernel, sealing, "
+                                     "ports\nExit code 1 when a check fails.");
+  command->callback([&globals, exit_code] { *exit_code = Doctor(globals); });
+}
+
+}  // namespace mk::cli
