@@ -297,16 +297,19 @@ class GrpcServerImpl : public GrpcServer {
   }
 
   void Stop(double grace_seconds) override {
-    if (server_ == nullptr) return;
+    if (server_ == nullptr || stopped_) return;
+    stopped_ = true;
     server_->Shutdown(std::chrono::system_clock::now() +
                       std::chrono::milliseconds(static_cast<int64_t>(grace_seconds * 1000)));
     server_->Wait();
-    server_.reset();
+    // The server itself stays until the destructor: packs that unload still tell their state to its
+    // health service.
   }
 
  private:
   Service service_;
   std::unique_ptr<grpc::Server> server_;
+  bool stopped_ = false;
   std::string address_;
   Mutex mutex_;
   std::map<std::string, std::map<int64_t, bool>> ready_ MK_GUARDED_BY(mutex_);
