@@ -177,12 +177,13 @@ class Walker {
 };
 
 bool IsAllowedLibrary(const std::string& name) {
-  static constexpr std::array<std::string_view, 5> kAllowed = {
-      "libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-"};
+  static constexpr std::array<std::string_view, 4> kAllowed = {"libc.so.6", "libm.so.6",
+                                                               "libstdc++.so.6", "libgcc_s.so.1"};
   static constexpr std::array<std::string_view, 3> kSanitizers = {"libasan.", "libubsan.",
                                                                   "libtsan."};
   const auto begins = [&](std::string_view prefix) { return name.rfind(prefix, 0) == 0; };
-  return std::any_of(kAllowed.begin(), kAllowed.end(), begins) ||
+  return std::find(kAllowed.begin(), kAllowed.end(), name) != kAllowed.end() ||
+         begins("ld-linux-") ||
          (kSanitized && std::any_of(kSanitizers.begin(), kSanitizers.end(), begins));
 }
 

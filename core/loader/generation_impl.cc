@@ -75,8 +75,7 @@ void Reaper::Loop() {
     Unloaded unloaded;
     unloaded.name = generation->name();
     unloaded.version = generation->version();
-    unloaded.digest = generation->digest();
-    const uint64_t id = generation->id();
+    unloaded.id = generation->id();
     unloaded.status = generation->Unload(&unloaded.retired);
     generation.reset();
     unloaded.seconds =
@@ -84,7 +83,7 @@ void Reaper::Loop() {
     on_unloaded_(unloaded);
 
     mutex_.Lock();
-    alive_.erase(id);
+    alive_.erase(unloaded.id);
     changed_.NotifyAll();
   }
   mutex_.Unlock();

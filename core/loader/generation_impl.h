@@ -72,7 +72,7 @@ class Reaper {
   struct Unloaded {
     std::string name;
     int64_t version = 0;
-    std::string digest;
+    uint64_t id = 0;
     absl::Status status;
     bool retired = false;
     double seconds = 0;

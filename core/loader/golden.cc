@@ -113,6 +113,10 @@ absl::StatusOr<std::vector<GoldenCase>> ReadGolden(std::string_view bytes,
     if (index != list.size()) {
       return absl::InvalidArgumentError(absl::StrCat("golden: case ", list.size(), " is missing"));
     }
+    if (golden.outputs.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("golden: case ", index, " has no output to compare"));
+    }
     const absl::Status status = ValidateRequest(signature, golden.request);
     if (!status.ok()) {
       return absl::InvalidArgumentError(

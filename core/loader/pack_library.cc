@@ -1,10 +1,15 @@
 #include "core/loader/pack_library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
+#include <cstring>
 #include <fstream>
+#include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -35,6 +40,7 @@ std::string MappedName(int fd) {
 // to be read; the dynamic loader unmaps all segments of a library together.)
 bool IsMapped(const std::string& name) {
   std::ifstream maps("/proc/self/maps");
+  if (!maps) return true;  // nothing is proven then
   for (std::string line; std::getline(maps, line);) {
     // "start-end rwxp offset device inode path"
     const size_t permissions = line.find(' ') + 1;
@@ -42,6 +48,29 @@ bool IsMapped(const std::string& name) {
       return true;
   }
   return false;
+}
+
+bool IsNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("._-+").find(c) != std::string_view::npos;
+}
+
+// The dynamic loader's words with every path cut to its file's name: they go to clients too.
+std::string WithoutFolders(std::string_view words) {
+  std::string out;
+  for (size_t i = 0; i < words.size();) {
+    const bool begins = words[i] == '/' && (i == 0 || !IsNameCharacter(words[i - 1]));
+    if (!begins) {
+      out += words[i++];
+      continue;
+    }
+    size_t end = i;
+    while (end < words.size() && (words[end] == '/' || IsNameCharacter(words[end]))) ++end;
+    const std::string_view path = words.substr(i, end - i);
+    out += path.substr(path.rfind('/') + 1);
+    i = end;
+  }
+  return out;
 }
 
 }  // namespace
@@ -85,19 +114,24 @@ absl::StatusOr<std::unique_ptr<PackLibrary>> PackLibrary::Load(const SealedPack&
   const SealedFile& code = pack.code();
   MK_ASSIGN_OR_RETURN(const ElfFacts facts, ReadElfFacts(code.bytes()));
   MK_RETURN_IF_ERROR(JudgeElf(facts));
+  Fd fd(fcntl(code.fd(), F_DUPFD_CLOEXEC, 3));
+  if (!fd.ok()) {
+    return absl::ResourceExhaustedError(absl::StrCat("pack library: ", std::strerror(errno)));
+  }
   // The path is unique while the descriptor is open; glibc compares device and inode too, and each
   // memory file has its own, so a new generation is never taken for an old one.
-  const std::string path = absl::StrCat("/proc/self/fd/", code.fd());
+  const std::string path = absl::StrCat("/proc/self/fd/", fd.get());
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* words = dlerror();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "pack library does not load: ",
-        Printable(
-            absl::StrReplaceAll(words ? words : "unknown", {{path, pack.manifest.code().file()}}),
-            600)));
+    const std::string named =
+        absl::StrReplaceAll(words ? words : "unknown", {{path, pack.manifest.code().file()}});
+    return absl::InvalidArgumentError(
+        absl::StrCat("pack library does not load: ", Printable(WithoutFolders(named), 600)));
   }
-  auto library = std::unique_ptr<PackLibrary>(new PackLibrary(handle, MappedName(code.fd())));
+  std::string mapped_name = MappedName(fd.get());
+  auto library =
+      std::unique_ptr<PackLibrary>(new PackLibrary(std::move(fd), handle, std::move(mapped_name)));
   library->entry_ = static_cast<const mk_pack*>(dlsym(handle, MK_PACK_ENTRY_SYMBOL));
   if (library->entry_ == nullptr) {
     return absl::InvalidArgumentError("pack library: mk_pack_entry cannot be found");
@@ -113,7 +147,12 @@ bool PackLibrary::Close() {
   dlclose(handle_);
   handle_ = nullptr;
   entry_ = nullptr;
-  return mapped_name_.empty() || !IsMapped(mapped_name_);
+  if (!mapped_name_.empty() && !IsMapped(mapped_name_)) {
+    fd_ = Fd();
+    return true;
+  }
+  fd_.Release();  // stays open on purpose: see fd_
+  return false;
 }
 
 }  // namespace mk

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,13 +30,17 @@ class PackLibrary {
   const mk_pack& entry() const { return *entry_; }
 
   // Unmaps. True when no executable mapping of it is left in /proc/self/maps; false when it stays
-  // (retired: the caller counts it). REQUIRES that no code of the pack runs or will run.
+  // or that cannot be told (retired: the caller counts it). REQUIRES that no code of the pack runs
+  // or will run.
   bool Close();
 
  private:
-  PackLibrary(void* handle, std::string mapped_name)
-      : handle_(handle), mapped_name_(std::move(mapped_name)) {}
+  PackLibrary(Fd fd, void* handle, std::string mapped_name)
+      : fd_(std::move(fd)), handle_(handle), mapped_name_(std::move(mapped_name)) {}
 
+  // The dynamic loader takes a path it has loaded before for the same library. So the number in
+  // /proc/self/fd/N stays taken as long as the mapping does: for good, when it cannot be unmapped.
+  Fd fd_;
   void* handle_;
   const std::string mapped_name_;  // "memfd:..." as /proc/self/maps shows it; unique per generation
   const mk_pack* entry_ = nullptr;

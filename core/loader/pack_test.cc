@@ -1,4 +1,5 @@
 // Reading, judging and loading one pack: every refusal by name.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -147,6 +148,15 @@ TEST(Elf, EachForbiddenFeatureIsNamed) {
 #endif
 }
 
+TEST(Elf, LibrariesAreKnownByTheirWholeNames) {
+  auto facts = *ReadElfFacts(ReadRunfile("tests/packs/version1.so"));
+  facts.needed = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1",
+                  "ld-linux-x86-64.so.2"};
+  EXPECT_TRUE(JudgeElf(facts).ok()) << JudgeElf(facts);
+  facts.needed = {"libc.so.6.own"};
+  EXPECT_TRUE(Says(JudgeElf(facts), "needs 'libc.so.6.own'")) << JudgeElf(facts);
+}
+
 TEST(Elf, EveryTruncationAndFlippedHeaderByteIsSurvived) {
   const std::string good = ReadRunfile("tests/packs/sum2.so");
   for (size_t size = 0; size < good.size(); size += size < 600 ? 1 : 97) {
@@ -285,6 +295,44 @@ TEST_F(PackTest, EntryFieldsThatDifferAreNamed) {
   EXPECT_TRUE(Says(Load(), "name is echo, the manifest says other")) << Load();
 }
 
+// The dynamic loader knows a library again by its path: neither bytes that were let go of nor a
+// library that stays mapped may stand in for new code.
+TEST_F(PackTest, B02AnOldLibraryNeverStandsInForANewOne) {
+  const auto load = [&](const char* fixture, int64_t version) {
+    repository_.Install("p", 1, FixtureSpec(fixture, version));
+    return *PackLibrary::Load(**Read());  // the sealed bytes are let go of here
+  };
+  const auto one = load("version1", 1);
+  const auto two = load("version2", 2);
+  EXPECT_EQ(one->entry().code_version, 1u);
+  EXPECT_EQ(two->entry().code_version, 2u);
+  // Another handle keeps the first one mapped, as a unique symbol would.
+  Dl_info info;
+  ASSERT_NE(dladdr(&one->entry(), &info), 0);
+  void* second = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(second, nullptr);
+  EXPECT_FALSE(one->Close());  // retired, and told
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(load("version2", 2)->entry().code_version, 2u);
+  EXPECT_TRUE(two->Close());
+  dlclose(second);
+}
+
+TEST_F(PackTest, NamesOfTheFullLengthLoad) {
+  const std::string name(128, 'n'), file(128, 'f');
+  PackSpec spec = EchoSpec();
+  spec.small[file] = "x";
+  repository_.Install(name, INT64_MAX, spec);
+  const auto repository = *Repository::Open(repository_.root());
+  const auto folder = repository->OpenVersion(name, INT64_MAX);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  const auto sealed = SealedPack::Read(folder->get(), name, INT64_MAX, 64 << 20,
+                                       "mk-" + name + "-9223372036854775807-g1");
+  ASSERT_TRUE(sealed.ok()) << sealed.status();
+  auto library = PackLibrary::Load(**sealed);
+  ASSERT_TRUE(library.ok()) << library.status();
+  EXPECT_TRUE((*library)->Close());
+}
+
 // Field case B02: the version that the library reports is held against the manifest's.
 TEST_F(PackTest, B02CodeVersionMustBeTheManifests) {
   repository_.Install("p", 1, FixtureSpec("version2", 1));
@@ -299,6 +347,7 @@ TEST_F(PackTest, B07UndefinedSymbolsAndVersionsAreNamed) {
   const absl::Status status = LoadPatched(EchoSpec(), "GLIBCXX_3.4.21", "GLIBCXX_9.9.99");
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_TRUE(Says(status, "GLIBCXX_9.9.99")) << status;
+  EXPECT_FALSE(Says(status, "/")) << "a client would see a path of this host: " << status;
   EXPECT_TRUE(Says(LoadPatched(EchoSpec(), "libgcc_s.so.1", "libnope_.so.1"), "libnope_.so.1"));
 }
 

@@ -45,7 +45,8 @@ struct Pipe {
 // posix_spawn's list of descriptor moves, and the arguments that name them.
 class Launch {
  public:
-  explicit Launch(const std::string& path) {
+  // `files`: how many will be added.
+  Launch(const std::string& path, size_t files) : above_(kFirstFileFd + static_cast<int>(files)) {
     posix_spawn_file_actions_init(&actions_);
     arguments_.push_back(path);
     posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
@@ -54,12 +55,17 @@ class Launch {
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
-  void Move(int fd, int to) { posix_spawn_file_actions_adddup2(&actions_, fd, to); }
-  void AddFile(const char* flag, const std::string& name, int fd) {
-    // Above every descriptor that is moved, so that no move overwrites the source of a later one.
-    copies_.push_back(Fd(fcntl(fd, F_DUPFD_CLOEXEC, 1000)));
+  // `fd` of this process becomes `to` in the child.
+  absl::Status Move(int fd, int to) {
+    // From a copy above every `to`, so that no move overwrites the source of a later one.
+    copies_.push_back(Fd(fcntl(fd, F_DUPFD_CLOEXEC, above_)));
+    if (!copies_.back().ok()) return NoDescriptors(errno);
+    const int error = posix_spawn_file_actions_adddup2(&actions_, copies_.back().get(), to);
+    return error == 0 ? absl::OkStatus() : NoDescriptors(error);
+  }
+  absl::Status AddFile(const char* flag, const std::string& name, int fd) {
     arguments_.push_back(absl::StrCat(flag, name, ":", next_));
-    Move(copies_.back().get(), next_++);
+    return Move(fd, next_++);
   }
   void AddArgument(std::string argument) { arguments_.push_back(std::move(argument)); }
 
@@ -78,6 +84,11 @@ class Launch {
   }
 
  private:
+  static absl::Status NoDescriptors(int error) {
+    return absl::ResourceExhaustedError(absl::StrCat("probe: descriptors: ", std::strerror(error)));
+  }
+
+  const int above_;
   posix_spawn_file_actions_t actions_;
   std::vector<std::string> arguments_;
   std::vector<Fd> copies_;
@@ -170,16 +181,18 @@ absl::Status RunProbe(const SealedPack& pack, const ProbeOptions& options) {
                    std::chrono::milliseconds(static_cast<int64_t>(options.timeout_seconds * 1000));
   pid_t pid = 0;
   {
-    Launch launch(options.path);
-    Fd result_copy(fcntl(result.write.get(), F_DUPFD_CLOEXEC, 1000));
-    Fd output_copy(fcntl(output.write.get(), F_DUPFD_CLOEXEC, 1000));
-    launch.Move(output_copy.get(), 1);
-    launch.Move(output_copy.get(), 2);
-    launch.Move(result_copy.get(), kResultFd);
+    Launch launch(options.path, 1 + pack.small.size() + pack.weights.size());
+    MK_RETURN_IF_ERROR(launch.Move(output.write.get(), 1));
+    MK_RETURN_IF_ERROR(launch.Move(output.write.get(), 2));
+    MK_RETURN_IF_ERROR(launch.Move(result.write.get(), kResultFd));
     launch.AddArgument(absl::StrCat("--threads=", options.threads));
-    launch.AddFile("--manifest=", "manifest", pack.manifest_file->fd());
-    for (const auto& [name, file] : pack.small) launch.AddFile("--small=", name, file->fd());
-    for (const auto& [name, fd] : pack.weights) launch.AddFile("--weights=", name, fd.get());
+    MK_RETURN_IF_ERROR(launch.AddFile("--manifest=", "manifest", pack.manifest_file->fd()));
+    for (const auto& [name, file] : pack.small) {
+      MK_RETURN_IF_ERROR(launch.AddFile("--small=", name, file->fd()));
+    }
+    for (const auto& [name, fd] : pack.weights) {
+      MK_RETURN_IF_ERROR(launch.AddFile("--weights=", name, fd.get()));
+    }
     MK_ASSIGN_OR_RETURN(pid, launch.Start());
   }
   result.write = Fd();

@@ -2,8 +2,8 @@
 #include "core/loader/probe.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "core/weights/testing/write_safetensors.h"
@@ -41,6 +41,9 @@ TEST_F(ProbeTest, AGoodPackPassesWithItsGoldens) {
   ExpectSays(Probe(spec), "golden case 0, output 'Y': rel_l2");
   spec.small["golden.safetensors"] = WriteSafetensors({{"x", "F32", {1}, FloatBytes({3})}});
   ExpectSays(Probe(spec), "'x' is not called case<k>");
+  spec.small["golden.safetensors"] =
+      WriteSafetensors({{"case0.input.X", "F32", {1}, FloatBytes({3})}});
+  ExpectSays(Probe(spec), "case 0 has no output to compare");
 }
 
 TEST_F(ProbeTest, FailuresThrowsCrashesAndHangsAreToldApart) {
@@ -54,6 +57,23 @@ TEST_F(ProbeTest, FailuresThrowsCrashesAndHangsAreToldApart) {
   EXPECT_FALSE(Probe(FixtureSpec("create_segfaults")).ok());
 #endif
   ExpectSays(Probe(FixtureSpec("create_hangs"), 1), "hung: no result within 1 s");
+}
+
+TEST_F(ProbeTest, FewDescriptorsAreEnoughAndTooFewAreTold) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto limited = [&](rlim_t files) {
+    const rlimit few = {files, before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    repository_.Install("p", 1, EchoSpec());
+    const absl::Status status = Probe(EchoSpec());
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    return status;
+  };
+  EXPECT_TRUE(limited(64).ok()) << limited(64);
+  const absl::Status status = limited(12);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  ExpectSays(status, "probe: descriptors: ");
 }
 
 TEST_F(ProbeTest, AProbeThatCannotBeStartedIsAnError) {

@@ -1,156 +1,49 @@
+// The changing half of the registry: load, swap, unload, shutdown.
 #include "core/loader/registry.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/base/checked.h"
 #include "core/base/mutex.h"
 #include "core/base/status_macros.h"
-#include "core/base/text.h"
 #include "core/loader/generation_impl.h"
 #include "core/loader/golden.h"
 #include "core/loader/manifest.h"
-#include "core/loader/quarantine.h"
+#include "core/loader/registry_impl.h"
 #include "core/loader/repository.h"
-#include "core/loader/turnstile.h"
 
 namespace mk {
 namespace {
-
-constexpr int64_t kTrialNs =
-    10'000'000'000;  // after this long in service a generation has proven itself
-
-// What is known of one version beyond what stands on disk.
-struct VersionState {
-  std::shared_ptr<GenerationImpl> serving;
-  PackState passing = PackState::kUnknown;  // kLoading, kUnloading while that is under way
-  std::string reason;                       // of the last failure
-};
-
-struct PackEntry {
-  Turnstile turnstile;
-  std::optional<VersionPolicy> policy;       // touched only behind the turnstile
-  std::map<int64_t, VersionState> versions;  // guarded by the registry's mutex
-};
 
 double SecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-absl::Status CheckName(const std::string& name) {
-  if (IsPlainName(name)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "model name '", Printable(name), "' must be [A-Za-z0-9_.-]{1,128} and neither '.' nor '..'"));
-}
-
-absl::Status Unknown(const std::string& name, int64_t version) {
-  return absl::NotFoundError(
-      version == 0 ? absl::StrCat("Request for unknown model: '", Printable(name), "' is not found")
-                   : absl::StrCat("Request for unknown model: '", Printable(name), "' version ",
-                                  version, " is not found"));
-}
-
-class RegistryImpl : public Registry {
- public:
-  RegistryImpl(RegistryOptions options, std::unique_ptr<Repository> repository, Device& device,
-               HostServices& services, HostPool& outputs, const Clock& clock,
-               ExecutorFactory make_executor, Hooks hooks, ProbeFunction probe)
-      : options_(std::move(options)),
-        repository_(std::move(repository)),
-        device_(device),
-        services_(services),
-        outputs_(outputs),
-        clock_(clock),
-        make_executor_(std::move(make_executor)),
-        hooks_(std::move(hooks)),
-        probe_(std::move(probe)),
-        quarantine_(options_.state_file),
-        reaper_(std::make_shared<Reaper>(
-            [this](const Reaper::Unloaded& unloaded) { OnUnloaded(unloaded); })) {}
-
-  ~RegistryImpl() override { Shutdown(); }
-
-  absl::Status Load(const std::string& name, std::optional<VersionPolicy> policy) override;
-  absl::Status Unload(const std::string& name) override;
-  absl::StatusOr<GenerationHandle> Acquire(const std::string& name, int64_t version) const override;
-  absl::StatusOr<PackState> State(const std::string& name, int64_t version) const override;
-  std::vector<IndexEntry> Index() const override;
-  std::vector<GenerationHandle> Serving() const override;
-  uint64_t retired_mappings() const override { return retired_.load(); }
-  void Shutdown() override;
-
- private:
-  struct Replaced {
-    uint64_t id;
-    std::string name;
-    int64_t version;
-  };
-
-  absl::StatusOr<std::shared_ptr<PackEntry>> Entry(const std::string& name) MK_EXCLUDES(mutex_);
-  absl::Status DoLoad(const std::string& name, PackEntry& entry, const VersionPolicy& policy);
-  absl::Status LoadVersion(const std::string& name, PackEntry& entry, int64_t version,
-                           std::vector<Replaced>& replaced);
-  absl::StatusOr<std::unique_ptr<GenerationImpl>> MakeGeneration(const std::string& name,
-                                                                 int64_t version,
-                                                                 const std::string& serving_digest);
-  absl::Status Admit(const mergekernel::v1::Manifest& manifest) const;
-  absl::Status WarmUp(GenerationImpl& generation);
-  void Publish(PackEntry& entry, int64_t version, std::shared_ptr<GenerationImpl> generation,
-               std::vector<Replaced>& replaced) MK_EXCLUDES(mutex_);
-  // Takes versions out of service; those not in `keep` (all, when it is null).
-  void Withdraw(PackEntry& entry, const std::set<int64_t>* keep, std::vector<Replaced>& replaced)
-      MK_EXCLUDES(mutex_);
-  bool WaitUnloaded(const std::vector<Replaced>& replaced);
-  void SetState(PackEntry& entry, const std::string& name, int64_t version, PackState passing,
-                const std::string* reason) MK_EXCLUDES(mutex_);
-  void OnUnloaded(const Reaper::Unloaded& unloaded) MK_EXCLUDES(mutex_);
-  void EndTrials() MK_EXCLUDES(mutex_);
-  void Log(int level, const std::string& message) const {
-    if (hooks_.log) hooks_.log(level, message);
-  }
-  void Event(SwapEvent event) const {
-    if (hooks_.on_event) hooks_.on_event(event);
-  }
-  void StateChanged(const std::string& name, int64_t version, PackState state) const {
-    if (hooks_.on_state) hooks_.on_state(name, version, state);
-  }
-
-  const RegistryOptions options_;
-  const std::unique_ptr<Repository> repository_;
-  Device& device_;
-  HostServices& services_;
-  HostPool& outputs_;
-  const Clock& clock_;
-  const ExecutorFactory make_executor_;
-  const Hooks hooks_;
-  const ProbeFunction probe_;
-  Quarantine quarantine_;
-  std::atomic<uint64_t> next_id_{1};
-  std::atomic<uint64_t> retired_{0};
-
-  mutable Mutex mutex_;
-  std::map<std::string, std::shared_ptr<PackEntry>> packs_ MK_GUARDED_BY(mutex_);
-  std::vector<std::pair<int64_t, std::string>> trials_ MK_GUARDED_BY(mutex_);  // (end, digest)
-  bool stopping_ MK_GUARDED_BY(mutex_) = false;
-
-  std::shared_ptr<Reaper> reaper_;  // last: it calls back into the members above
-};
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<PackEntry>> RegistryImpl::Entry(const std::string& name) {
-  MK_RETURN_IF_ERROR(CheckName(name));
+  MK_RETURN_IF_ERROR(CheckPackName(name));
   const bool on_disk = repository_->Has(name);
   MutexLock lock(mutex_);
   if (stopping_) return absl::UnavailableError("Server is stopping");
   const auto found = packs_.find(name);
   if (found != packs_.end()) return found->second;
-  if (!on_disk) return Unknown(name, 0);
+  if (!on_disk) return UnknownPack(name, 0);
   return packs_[name] = std::make_shared<PackEntry>();
+}
+
+absl::Status RegistryImpl::CheckNotStopping() const {
+  MutexLock lock(mutex_);
+  return stopping_ ? absl::UnavailableError("Server is stopping") : absl::OkStatus();
 }
 
 absl::Status RegistryImpl::Load(const std::string& name, std::optional<VersionPolicy> policy) {
@@ -158,16 +51,17 @@ absl::Status RegistryImpl::Load(const std::string& name, std::optional<VersionPo
   std::shared_ptr<Turnstile::Pass> pass;
   const std::string what = absl::StrCat("load ", policy ? ToString(*policy) : "");
   if (auto joined = entry->turnstile.Enter(what, &pass)) return *joined;
-  if (policy) entry->policy = policy;
-  const absl::Status status =
-      DoLoad(name, *entry, entry->policy ? *entry->policy : options_.default_policy);
+  absl::Status status = CheckNotStopping();  // it may have come while this call waited its turn
+  if (status.ok()) {
+    if (policy) entry->policy = policy;
+    status = DoLoad(name, *entry, entry->policy ? *entry->policy : options_.default_policy);
+  }
   entry->turnstile.Leave(*pass, status);
   return status;
 }
 
 absl::Status RegistryImpl::DoLoad(const std::string& name, PackEntry& entry,
                                   const VersionPolicy& policy) {
-  EndTrials();
   MK_ASSIGN_OR_RETURN(const Repository::Versions on_disk, repository_->ListVersions(name));
   if (!on_disk.ignored.empty()) {
     Log(1, absl::StrCat("pack ", name,
@@ -213,14 +107,14 @@ absl::Status RegistryImpl::LoadVersion(const std::string& name, PackEntry& entry
   absl::StatusOr<std::unique_ptr<GenerationImpl>> made =
       MakeGeneration(name, version, serving_digest);
   const bool swap = !serving_digest.empty();
-  const std::string reason = made.ok() ? "" : std::string(made.status().message());
   const bool unchanged = made.ok() && *made == nullptr;
+  absl::Status status = made.status();
   if (made.ok() && !unchanged) {
     (*made)->set_load_seconds(SecondsSince(begin));
-    Publish(entry, version, Reaper::Wrap(reaper_, *std::move(made)), replaced);
+    status = Publish(entry, version, Reaper::Wrap(reaper_, *std::move(made)), replaced);
   }
+  const std::string reason(status.message());
   SetState(entry, name, version, PackState::kUnknown, &reason);
-  const absl::Status status = made.status();
   if (!unchanged) {
     Log(status.ok() ? 1 : 3, absl::StrCat("pack ", name, " version ", version,
                                           status.ok() ? ": ready" : ": load failed: ", reason));
@@ -246,10 +140,10 @@ absl::StatusOr<std::unique_ptr<GenerationImpl>> RegistryImpl::MakeGeneration(
   }
   MK_RETURN_IF_ERROR(Admit(sealed->manifest));
   MK_RETURN_IF_ERROR(probe_(*sealed));
-  const std::string digest = sealed->digest;
-  quarantine_.BeginTrial(digest);
+  MK_RETURN_IF_ERROR(CheckNotStopping());  // the probe may have taken long
+  quarantine_.BeginTrial(id, sealed->digest);
   const auto failed = [&](absl::Status status) {
-    quarantine_.EndTrial(digest);
+    quarantine_.EndTrial(id);
     return status;
   };
   const std::string labels_file = sealed->manifest.labels_file();
@@ -271,8 +165,7 @@ absl::StatusOr<std::unique_ptr<GenerationImpl>> RegistryImpl::MakeGeneration(
     if (retired) retired_.fetch_add(1);
     return failed(status);
   }
-  MutexLock lock(mutex_);
-  trials_.emplace_back(clock_.NowNs() + kTrialNs, digest);
+  quarantine_.Served(id);
   return generation;
 }
 
@@ -312,15 +205,23 @@ absl::Status RegistryImpl::WarmUp(GenerationImpl& generation) {
   return *result;
 }
 
-void RegistryImpl::Publish(PackEntry& entry, int64_t version,
-                           std::shared_ptr<GenerationImpl> generation,
-                           std::vector<Replaced>& replaced) {
+absl::Status RegistryImpl::Publish(PackEntry& entry, int64_t version,
+                                   std::shared_ptr<GenerationImpl> generation,
+                                   std::vector<Replaced>& replaced) {
   std::shared_ptr<GenerationImpl> old;  // released outside of the lock
+  absl::Status status;
   {
     MutexLock lock(mutex_);
-    old = std::exchange(entry.versions[version].serving, std::move(generation));
+    if (stopping_) {
+      // Shutdown has passed by: nobody would withdraw it any more.
+      status = absl::UnavailableError("Server is stopping");
+      old = std::move(generation);
+    } else {
+      old = std::exchange(entry.versions[version].serving, std::move(generation));
+    }
   }
   if (old) replaced.push_back({old->id(), old->name(), version});
+  return status;
 }
 
 void RegistryImpl::Withdraw(PackEntry& entry, const std::set<int64_t>* keep,
@@ -368,116 +269,6 @@ absl::Status RegistryImpl::Unload(const std::string& name) {
   return status;
 }
 
-absl::StatusOr<GenerationHandle> RegistryImpl::Acquire(const std::string& name,
-                                                       int64_t version) const {
-  {
-    MutexLock lock(mutex_);
-    if (stopping_) return absl::UnavailableError("Server is stopping");
-    const auto found = packs_.find(name);
-    if (found != packs_.end()) {
-      const auto& versions = found->second->versions;
-      if (version != 0) {
-        const auto exact = versions.find(version);
-        if (exact != versions.end() && exact->second.serving) return exact->second.serving;
-      } else {
-        for (auto it = versions.rbegin(); it != versions.rend(); ++it) {
-          if (it->second.serving) return it->second.serving;
-        }
-      }
-    }
-  }
-  // The cold path: which refusal it is depends on what stands on disk.
-  MK_RETURN_IF_ERROR(CheckName(name));
-  MK_RETURN_IF_ERROR(State(name, version).status());
-  return absl::UnavailableError(
-      version == 0 ? absl::StrCat("Request for model '", name, "': it is not at ready state")
-                   : absl::StrCat("Request for model '", name, "' version ", version,
-                                  ": it is not at ready state"));
-}
-
-absl::StatusOr<PackState> RegistryImpl::State(const std::string& name, int64_t version) const {
-  MK_RETURN_IF_ERROR(CheckName(name));
-  std::optional<PackState> state;
-  {
-    MutexLock lock(mutex_);
-    const auto found = packs_.find(name);
-    if (found != packs_.end()) {
-      for (const auto& [number, known] : found->second->versions) {
-        if (version != 0 && number != version) continue;
-        if (known.serving) return PackState::kReady;
-        if (known.passing != PackState::kUnknown) state = known.passing;
-      }
-    }
-  }
-  if (state) return *state;
-  const auto on_disk = repository_->ListVersions(name);
-  if (!on_disk.ok()) return Unknown(name, version);
-  const auto& complete = on_disk->complete;
-  if (version != 0 && !std::binary_search(complete.begin(), complete.end(), version)) {
-    return Unknown(name, version);
-  }
-  return PackState::kUnavailable;
-}
-
-std::vector<IndexEntry> RegistryImpl::Index() const {
-  std::map<std::pair<std::string, int64_t>, IndexEntry> entries;
-  const auto add = [&](const std::string& name, int64_t version, PackState state,
-                       std::string reason) {
-    entries[{name, version}] = {name, version, state, std::move(reason)};
-  };
-  for (const std::string& name : repository_->Packs()) {
-    const auto versions = repository_->ListVersions(name);
-    if (!versions.ok()) continue;
-    for (const int64_t v : versions->complete) add(name, v, PackState::kUnavailable, "not loaded");
-    for (const int64_t v : versions->incomplete) {
-      add(name, v, PackState::kUnavailable, "incomplete: it has no manifest");
-    }
-    if (versions->complete.empty() && versions->incomplete.empty()) {
-      add(name, 0, PackState::kUnavailable, "no version stands in its folder");
-    }
-  }
-  std::vector<std::shared_ptr<GenerationImpl>> serving;
-  {
-    MutexLock lock(mutex_);
-    for (const auto& [name, entry] : packs_) {
-      for (const auto& [version, state] : entry->versions) {
-        const bool known = entries.count({name, version}) != 0;
-        if (state.serving) {
-          add(name, version, PackState::kReady, state.reason);
-          serving.push_back(state.serving);
-        } else if (state.passing != PackState::kUnknown) {
-          add(name, version, state.passing, state.reason);
-        } else if (known && !state.reason.empty()) {
-          add(name, version, PackState::kUnavailable, state.reason);
-        }
-      }
-    }
-  }
-  // A file changed on disk does not touch what serves, and is told.
-  for (const auto& generation : serving) {
-    IndexEntry& entry = entries[{generation->name(), generation->version()}];
-    const auto folder = repository_->OpenVersion(generation->name(), generation->version());
-    const std::string digest = folder.ok() ? SealedPack::DigestOnDisk(folder->get()) : "";
-    if (digest != generation->digest() && entry.reason.empty()) {
-      entry.reason = digest.empty() ? "its files are gone from disk" : "other content on disk";
-    }
-  }
-  std::vector<IndexEntry> list;
-  for (auto& [key, entry] : entries) list.push_back(std::move(entry));
-  return list;
-}
-
-std::vector<GenerationHandle> RegistryImpl::Serving() const {
-  std::vector<GenerationHandle> handles;
-  MutexLock lock(mutex_);
-  for (const auto& [name, entry] : packs_) {
-    for (const auto& [version, state] : entry->versions) {
-      if (state.serving) handles.push_back(state.serving);
-    }
-  }
-  return handles;
-}
-
 void RegistryImpl::SetState(PackEntry& entry, const std::string& name, int64_t version,
                             PackState passing, const std::string* reason) {
   PackState seen;
@@ -493,7 +284,7 @@ void RegistryImpl::SetState(PackEntry& entry, const std::string& name, int64_t v
 }
 
 void RegistryImpl::OnUnloaded(const Reaper::Unloaded& unloaded) {
-  quarantine_.EndTrial(unloaded.digest);
+  quarantine_.EndTrial(unloaded.id);
   if (unloaded.retired) retired_.fetch_add(1);
   bool gone = false;
   {
@@ -516,23 +307,6 @@ void RegistryImpl::OnUnloaded(const Reaper::Unloaded& unloaded) {
          unloaded.seconds, unloaded.retired});
 }
 
-void RegistryImpl::EndTrials() {
-  std::vector<std::string> proven;
-  {
-    MutexLock lock(mutex_);
-    const int64_t now = clock_.NowNs();
-    for (auto it = trials_.begin(); it != trials_.end();) {
-      if (it->first > now) {
-        ++it;
-        continue;
-      }
-      proven.push_back(it->second);
-      it = trials_.erase(it);
-    }
-  }
-  for (const std::string& digest : proven) quarantine_.EndTrial(digest);
-}
-
 void RegistryImpl::Shutdown() {
   std::vector<std::shared_ptr<GenerationImpl>> all;
   {
@@ -551,24 +325,6 @@ void RegistryImpl::Shutdown() {
     generation.reset();
   }
   if (!WaitUnloaded(replaced)) Log(2, "requests still run after the drain timeout");
-}
-
-}  // namespace
-
-const char* PackStateName(PackState state) {
-  switch (state) {
-    case PackState::kUnknown:
-      return "UNKNOWN";
-    case PackState::kReady:
-      return "READY";
-    case PackState::kUnavailable:
-      return "UNAVAILABLE";
-    case PackState::kLoading:
-      return "LOADING";
-    case PackState::kUnloading:
-      return "UNLOADING";
-  }
-  return "UNKNOWN";
 }
 
 absl::StatusOr<std::unique_ptr<Registry>> Registry::Create(RegistryOptions options, Device& device,

@@ -110,7 +110,8 @@ class Registry {
   virtual uint64_t retired_mappings() const = 0;
 
   // Unloads all, newest first, each within the drain timeout. After it Acquire answers UNAVAILABLE
-  // "Server is stopping". Blocks; idempotent.
+  // "Server is stopping", and so does a Load that was under way: what it made is unloaded and never
+  // serves. Blocks; idempotent. Does not wait for such a Load: whoever called it does.
   virtual void Shutdown() = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -30,11 +31,14 @@ bool Says(const absl::Status& status, const std::string& part) {
 // Runs each job at once, on the thread that submits it.
 class InlineExecutor : public Executor {
  public:
-  InlineExecutor(Generation& generation, HostPool& outputs)
-      : generation_(generation),
-        outputs_(outputs),
-        arena_(*Arena::Create(generation.device(), generation.memory(),
-                              generation.manifest().memory().scratch_bytes())) {}
+  InlineExecutor(Generation& generation, HostPool& outputs, std::unique_ptr<Arena> arena)
+      : generation_(generation), outputs_(outputs), arena_(std::move(arena)) {}
+  static absl::StatusOr<std::unique_ptr<Executor>> Make(Generation& generation, HostPool& outputs) {
+    auto arena = Arena::Create(generation.device(), generation.memory(),
+                               generation.manifest().memory().scratch_bytes());
+    if (!arena.ok()) return arena.status();
+    return std::make_unique<InlineExecutor>(generation, outputs, *std::move(arena));
+  }
   void Submit(std::unique_ptr<Job> job) override {
     MutexLock lock(mutex_);
     auto result = RunModel({generation_.pack(), generation_.model(), generation_.signature(),
@@ -65,10 +69,15 @@ class RegistryTest : public testing::Test {
     };
     auto registry = Registry::Create(
         options, *device_, services_, outputs_, clock_,
-        [this](Generation& g) -> absl::StatusOr<std::unique_ptr<Executor>> {
-          return std::make_unique<InlineExecutor>(g, outputs_);
+        [this](Generation& g) {
+          if (during_lanes_) during_lanes_();
+          return InlineExecutor::Make(g, outputs_);
         },
-        hooks, [this](const SealedPack&) { return probe_status_; });
+        hooks,
+        [this](const SealedPack&) {
+          if (during_probe_) during_probe_();
+          return probe_status_;
+        });
     ASSERT_TRUE(registry.ok()) << registry.status();
     registry_ = *std::move(registry);
   }
@@ -120,6 +129,7 @@ class RegistryTest : public testing::Test {
   HostPool outputs_{64 << 20, 0};
   FakeClock clock_;
   absl::Status probe_status_;
+  std::function<void()> during_probe_, during_lanes_;
   Mutex mutex_;
   std::vector<SwapEvent> events_;
   std::unique_ptr<Registry> registry_;
@@ -258,16 +268,16 @@ TEST_F(RegistryTest, ALoadOfTheSameContentIsNoNewGeneration) {
 
 TEST_F(RegistryTest, MemoryIsAdmittedBeforeThePackIsTried) {
   PackSpec spec = FixtureSpec("version1");
-  spec.manifest.mutable_memory()->set_scratch_bytes(40 << 20);
+  spec.manifest.mutable_memory()->set_scratch_bytes(20 << 20);
   repository_.Install("p", 1, spec);
   Start();
   ASSERT_TRUE(registry_->Load("p", {}).ok());
-  spec.manifest.set_description("another");
+  spec.manifest.mutable_memory()->set_scratch_bytes(50 << 20);
   repository_.Install("p", 1, spec);
   probe_status_ = absl::InternalError("the probe must not run");
   const absl::Status status = registry_->Load("p", {});
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status;
-  EXPECT_TRUE(Says(status, "declares 41943040 bytes")) << status;
+  EXPECT_TRUE(Says(status, "declares 52428800 bytes")) << status;
   EXPECT_EQ(Version("p"), 1);
 }
 
@@ -387,6 +397,46 @@ TEST_F(RegistryTest, ShutdownRefusesWhatComesAfter) {
   registry_->Shutdown();
   EXPECT_EQ(registry_->Acquire("p", 0).status(), absl::UnavailableError("Server is stopping"));
   EXPECT_EQ(registry_->Load("p", {}).code(), StatusCode::kUnavailable);
+}
+
+// Field case B05, here: a load that the end of the daemon meets half-way never serves and leaves
+// nothing.
+TEST_F(RegistryTest, B05ALoadUnderWayAtShutdownNeverServes) {
+  repository_.Install("p", 1, FixtureSpec("version1"));
+  for (auto* moment : {&during_probe_, &during_lanes_}) {
+    Start();
+    *moment = [this] { registry_->Shutdown(); };
+    EXPECT_EQ(registry_->Load("p", {}).code(), StatusCode::kUnavailable);
+    EXPECT_TRUE(registry_->Serving().empty());
+    EXPECT_EQ(registry_->Acquire("p", 0).status().code(), StatusCode::kUnavailable);
+    EXPECT_EQ(device_->in_use_bytes(), 0u);
+    *moment = nullptr;
+    registry_.reset();
+  }
+}
+
+// Field case B16: two packs bring code of one name; each runs its own, and one's end does not touch
+// the other.
+TEST_F(RegistryTest, B16PacksWithCodeOfOneNameDoNotMeet) {
+  repository_.Install("x", 1, FixtureSpec("version1", 1));
+  repository_.Install("y", 1, FixtureSpec("version2", 2));
+  Start();
+  ASSERT_TRUE(registry_->Load("x", {}).ok());
+  ASSERT_TRUE(registry_->Load("y", {}).ok());
+  EXPECT_EQ(Version("x"), 1);
+  EXPECT_EQ(Version("y"), 2);
+  ASSERT_TRUE(registry_->Unload("x").ok());
+  EXPECT_EQ(Version("y"), 2);
+}
+
+// The code of a file that is missing is the pack's fault, not an unknown name.
+TEST_F(RegistryTest, AVersionWithAMissingFileIsABadPack) {
+  repository_.Install("p", 1, FixtureSpec("version1"));
+  std::filesystem::remove(repository_.Folder("p", 1) + "/pack.so");
+  Start();
+  const absl::Status status = registry_->Load("p", {});
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status;
+  EXPECT_TRUE(Says(status, "file 'pack.so': No such file")) << status;
 }
 
 // 100 load/swap/unload cycles leave mappings and descriptors as they were after the tenth.

@@ -21,14 +21,15 @@
 namespace mk {
 namespace {
 
-// openat2 lets the kernel refuse what leaves `dir`. Kernels before 5.6 lack it: there no link is
-// followed at all, which is stricter and as safe, since `name` is a plain name.
+// openat2 lets the kernel refuse what leaves `dir`. Kernels before 5.6 lack it, and sandboxes that
+// do not know it forbid it: there no link is followed at all, which is stricter and as safe, since
+// `name` is a plain name.
 int OpenNoEscape(int dir, const char* name, int flags) {
   open_how how = {};
   how.flags = static_cast<uint64_t>(flags);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   const long fd = syscall(SYS_openat2, dir, name, &how, sizeof how);
-  if (fd >= 0 || errno != ENOSYS) return static_cast<int>(fd);
+  if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
   return openat(dir, name, flags | O_NOFOLLOW);
 }
 

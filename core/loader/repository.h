@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,7 @@ class Fd {
   ~Fd();
   int get() const { return fd_; }
   bool ok() const { return fd_ >= 0; }
+  int Release() { return std::exchange(fd_, -1); }  // the caller's to close
 
  private:
   int fd_ = -1;

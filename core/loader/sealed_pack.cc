@@ -23,8 +23,11 @@ namespace {
 
 constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
+// What the kernel takes as the name of a memory file. Labels begin with what makes them unique.
+constexpr size_t kMaxLabel = 249;
+
 absl::StatusOr<Fd> NewMemory(const std::string& label) {
-  Fd memory(memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Fd memory(memfd_create(label.substr(0, kMaxLabel).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory.ok()) {
     return absl::InternalError(absl::StrCat("memfd_create: ", std::strerror(errno)));
   }
@@ -111,9 +114,16 @@ absl::Status Named(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("file '", name, "': ", status.message()));
 }
 
+// A listed file that cannot be opened is the pack's fault, not an unknown name of the caller's.
+absl::StatusOr<Fd> OpenListed(int folder, const std::string& name) {
+  absl::StatusOr<Fd> fd = OpenBeneath(folder, name, /*directory=*/false);
+  if (fd.ok()) return fd;
+  return absl::InvalidArgumentError(absl::StrCat("file ", fd.status().message()));
+}
+
 absl::Status ReadSmall(int folder, const mergekernel::v1::File& file, const std::string& label,
                        uint64_t& left, SealedPack& pack) {
-  MK_ASSIGN_OR_RETURN(const Fd fd, OpenBeneath(folder, file.name(), /*directory=*/false));
+  MK_ASSIGN_OR_RETURN(const Fd fd, OpenListed(folder, file.name()));
   absl::StatusOr<std::unique_ptr<SealedFile>> sealed =
       SealedFile::Copy(fd.get(), absl::StrCat(label, "-", file.name()), left);
   if (!sealed.ok()) return Named(file.name(), sealed.status());
@@ -141,7 +151,7 @@ absl::Status CheckNoSurplus(int folder, const SealedPack& pack) {
 }
 
 absl::StatusOr<std::unique_ptr<SealedFile>> ReadManifestFile(int folder, const std::string& label) {
-  MK_ASSIGN_OR_RETURN(const Fd fd, OpenBeneath(folder, kManifestName, /*directory=*/false));
+  MK_ASSIGN_OR_RETURN(const Fd fd, OpenListed(folder, kManifestName));
   absl::StatusOr<std::unique_ptr<SealedFile>> sealed =
       SealedFile::Copy(fd.get(), label, kMaxManifestBytes);
   if (!sealed.ok()) return Named(kManifestName, sealed.status());
@@ -164,8 +174,7 @@ absl::StatusOr<std::shared_ptr<const SealedPack>> SealedPack::Read(int version_f
   uint64_t left = max_small_bytes;
   for (const auto& file : pack->manifest.files()) {
     if (file.kind() == mergekernel::v1::File::WEIGHTS) {
-      MK_ASSIGN_OR_RETURN(pack->weights[file.name()],
-                          OpenBeneath(version_folder, file.name(), /*directory=*/false));
+      MK_ASSIGN_OR_RETURN(pack->weights[file.name()], OpenListed(version_folder, file.name()));
     } else {
       MK_RETURN_IF_ERROR(ReadSmall(version_folder, file, label, left, *pack));
     }
