@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 # One major version for everyone: newer ones lay out some lines differently.
 tool=clang-format-14
 command -v "$tool" >/dev/null || { echo "skipped: $tool is not packaged here; Debian 12 has it"; exit 0; }
-files=$(find core kernels packs server tests verify -name '*.h' -o -name '*.cc' -o -name '*.c' -o -name '*.cu' 2>/dev/null)
+files=$(git ls-files '*.h' '*.cc' '*.c' '*.cu')
 if [ "${1-}" = --check ]; then
   # shellcheck disable=SC2086
   "$tool" --dry-run --Werror $files

@@ -273,8 +273,8 @@ typedef struct mk_run {
   /* Memory for an output; written by the pack until `run` returns. Each output once. `size_bytes`
    * must be the product of shape and element size, but for BYTES, where it is the packed size. Host
    * memory on the CPU device.
-   * `*data` may be NULL when the size is 0. An output the request did not ask for gets scratch
-   * memory and is dropped. */
+   * `*data` may be NULL when the size is 0. A pack produces all its outputs: one that the
+   * request did not ask for gets memory too, and is dropped. */
   mk_status (*output)(void* self, const char* name, mk_dtype dtype, mk_u32 rank,
                       const mk_i64* shape, mk_u64 size_bytes, void** data);
   /* Scratch of this lane: a bump arena. 64-byte aligned, not zeroed. Addresses repeat from run to

@@ -1,5 +1,5 @@
-/* The fixed-width names that packs, kernels and the daemon share. Stands alone so that device code, which NVRTC
- * compiles without <cstdint>, can include it too. */
+/* The fixed-width names that packs, kernels and the daemon share. Stands alone so that device code,
+ * which NVRTC compiles without <cstdint>, can include it too. */
 #ifndef MERGEKERNEL_CORE_ABI_MK_TYPES_H_
 #define MERGEKERNEL_CORE_ABI_MK_TYPES_H_
 

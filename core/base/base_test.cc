@@ -31,7 +31,8 @@ TEST(Checked, MulAndAddReportOverflow) {
 }
 
 TEST(Dtype, NamesAndSizesRoundTrip) {
-  for (mk_dtype d = MK_DTYPE_BOOL; d <= MK_DTYPE_BYTES; ++d) EXPECT_EQ(DtypeFromName(DtypeName(d)), d);
+  for (mk_dtype d = MK_DTYPE_BOOL; d <= MK_DTYPE_BYTES; ++d)
+    EXPECT_EQ(DtypeFromName(DtypeName(d)), d);
   EXPECT_EQ(DtypeFromName("fp32"), MK_DTYPE_INVALID);
   EXPECT_EQ(DtypeFromName("INVALID"), MK_DTYPE_INVALID);
   EXPECT_EQ(DtypeFromName(""), MK_DTYPE_INVALID);
@@ -47,7 +48,8 @@ TEST(Text, PrintableHidesControlCharactersAndCuts) {
 
 // Field case A18: names that walk out of the repository, and their legal neighbours.
 TEST(Text, PlainNamesCannotWalkOutOfTheRepository) {
-  for (const char* bad : {"../etc", "a/../b", "..", "/etc/passwd", "model/", " ..", ".. ", "", " ", "\t", "."})
+  for (const char* bad :
+       {"../etc", "a/../b", "..", "/etc/passwd", "model/", " ..", ".. ", "", " ", "\t", "."})
     EXPECT_FALSE(IsPlainName(bad)) << bad;
   for (const char* good : {"model.version1", "...", "..my_model", "model..1", "vmamba-pico"})
     EXPECT_TRUE(IsPlainName(good)) << good;

@@ -19,8 +19,9 @@ inline std::optional<uint64_t> CheckedAdd(uint64_t a, uint64_t b) {
   return out;
 }
 
-// The product of `dims` (an iterable of int64_t), or nothing when one is negative or the product passes INT64_MAX. A zero
-// dim makes 0 only when the other dims multiply without overflow, so that no shape is both legal and unrepresentable.
+// The product of `dims` (an iterable of int64_t), or nothing when one is negative or the product
+// passes INT64_MAX. A zero dim makes 0 only when the other dims multiply without overflow, so that
+// no shape is both legal and unrepresentable.
 template <typename Dims>
 std::optional<uint64_t> CheckedProduct(const Dims& dims) {
   uint64_t product = 1;

@@ -1,5 +1,5 @@
-// std::mutex with clang's thread-safety attributes. Not absl::Mutex: the distribution's is not instrumented, and
-// ThreadSanitizer reports false races in it (docs/design/build.md).
+// std::mutex with clang's thread-safety attributes. Not absl::Mutex: the distribution's is not
+// instrumented, and ThreadSanitizer reports false races in it (docs/design/build.md).
 #ifndef MERGEKERNEL_CORE_BASE_MUTEX_H_
 #define MERGEKERNEL_CORE_BASE_MUTEX_H_
 
@@ -56,9 +56,8 @@ class CondVar {
   // Returns false on timeout.
   bool WaitFor(Mutex& mutex, std::chrono::nanoseconds timeout) MK_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
-    const bool notified =
-        cv_.wait_until(lock, std::chrono::steady_clock::now() + timeout) ==
-        std::cv_status::no_timeout;
+    const bool notified = cv_.wait_until(lock, std::chrono::steady_clock::now() + timeout) ==
+                          std::cv_status::no_timeout;
     lock.release();
     return notified;
   }

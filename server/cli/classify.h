@@ -1,28 +1,22 @@
-// From logits to the k likeliest labels.
+// Logits to what people read: the most probable classes.
 #ifndef MERGEKERNEL_SERVER_CLI_CLASSIFY_H_
 #define MERGEKERNEL_SERVER_CLI_CLASSIFY_H_
 
-#include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace mk::cli {
 
-struct Guess {
+struct Ranked {
   size_t index = 0;
-  std::string label;  // "class 7" where no label is known
-  double logit = 0;
   double probability = 0;
+  std::string label;  // "class 7" where the pack has no labels
 };
 
-// One label a line; an end of line at the very end makes no label of its own.
-std::vector<std::string> SplitLabels(std::string_view text);
-
-// Softmax over all logits, the `k` largest, largest first; of equals the lower index first. NaN
-// logits come last and make no probability of another NaN.
-std::vector<Guess> TopK(const std::vector<double>& logits, const std::vector<std::string>& labels,
-                        size_t k);
+// The `k` highest of `logits` by softmax, highest first; equal ones by index. NaN ranks last with
+// probability 0.
+std::vector<Ranked> TopK(const std::vector<float>& logits, size_t k,
+                         const std::vector<std::string>& labels);
 
 }  // namespace mk::cli
 

@@ -126,6 +126,7 @@ class Daemon {
   void Stop() {
     logger_.Info("stopping: draining");
     NotifyStopping();
+    stopping_ = true;
     canary_.reset();
     ready_ = false;
     if (grpc_) {
@@ -135,11 +136,9 @@ class Daemon {
     control_.Stop();
     if (registry_) registry_->Shutdown();
     metrics_.reset();
-    {
-      // The hooks speak to the gRPC server; none of them comes after the registry.
-      registry_.reset();
-      grpc_.reset();
-    }
+    // The hooks speak to the gRPC server; none of them comes after the registry.
+    registry_.reset();
+    grpc_.reset();
     if (!options_.ready_file.empty()) std::remove(options_.ready_file.c_str());
     logger_.Info("stopped");
   }
@@ -181,7 +180,8 @@ class Daemon {
     static constexpr const char* kKinds[] = {"load", "swap", "unload"};
     stats_.RecordSwap(event.name, kKinds[static_cast<int>(event.kind)], event.outcome.ok(),
                       event.seconds);
-    if (event.kind == SwapEvent::Kind::kUnload &&
+    // While stopping the registry may be half gone, and nobody reads these numbers any more.
+    if (event.kind == SwapEvent::Kind::kUnload && !stopping_ &&
         !registry_->Acquire(event.name, event.version).ok()) {
       stats_.Drop(event.name, event.version);
     }
@@ -249,6 +249,7 @@ class Daemon {
   const Config& config_;
   Logger& logger_;
   std::atomic<bool> ready_{false};
+  std::atomic<bool> stopping_{false};
   StatsTable stats_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<HostServices> services_;
