@@ -7,9 +7,10 @@ suite=${1:?usage: fresh-machine.sh SUITE [FOLDER] [--quickstart-only]}
 folder=${2:-$(mktemp -d /var/tmp/mk-fresh-XXXXXX)}
 ((EUID == 0)) || { echo "fresh-machine: needs root"; exit 1; }
 command -v debootstrap >/dev/null || apt-get -qq install -y --no-install-recommends debootstrap
-mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -1 | tr -d ' ')
+mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -1 | tr -d ' ') || true
 : "${mirror:?no Debian mirror was found in the apt sources}"
 
+mkdir -p "$folder"
 root=$folder/$suite
 # The mounts go first, always: a folder removed with /proc still bound would take the machine's with it.
 cleanup() {

@@ -1,5 +1,7 @@
 // mk bench: a closed loop of requests, timed at the client.
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -30,33 +32,62 @@ struct Result {
   std::vector<double> seconds;
   uint64_t failed = 0;
   std::string first_error;
+  ExitCode exit_code = kOk;  // of that one
   double wall = 0;
 };
 
-// One client thread: a stub of its own, one request after another.
+// Lets all clients warm up before the first timed request of any.
+class StartLine {
+ public:
+  explicit StartLine(int runners) : missing_(runners) {}
+  void Arrive() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (--missing_ == 0) {
+      begin_ = Clock::now();
+      changed_.notify_all();
+    }
+    changed_.wait(lock, [this] { return missing_ == 0; });
+  }
+  Clock::time_point begin() const { return begin_; }  // once all have arrived
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int missing_;
+  Clock::time_point begin_;
+};
+
+// One client thread: a connection of its own, one request after another.
 void Loop(const Globals& globals, const Flags& flags, const inference::ModelInferRequest& request,
-          std::atomic<int64_t>& left, Clock::time_point end, std::atomic<uint64_t>& done,
+          StartLine& start, std::atomic<int64_t>& left, std::atomic<uint64_t>& done,
           Result& result) {
   Client client(globals);
-  for (uint64_t i = 0; i < flags.warmup; ++i) {
-    grpc::ClientContext context;
-    client.Prepare(context);
-    inference::ModelInferResponse response;
-    static_cast<void>(client.stub().ModelInfer(&context, request, &response));
-  }
-  while (flags.requests != 0 ? left.fetch_sub(1) > 0 : Clock::now() < end) {
+  const auto call = [&](double* seconds) {
     grpc::ClientContext context;
     client.Prepare(context);
     inference::ModelInferResponse response;
     const auto begin = Clock::now();
     const grpc::Status status = client.stub().ModelInfer(&context, request, &response);
-    if (status.ok()) {
-      result.seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
-    } else {
-      if (++result.failed == 1) result.first_error = status.error_message();
-      if (ExitCodeOf(status) == kUnreachable) return;
-    }
+    *seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    return status;
+  };
+  double seconds = 0;
+  for (uint64_t i = 0; i < flags.warmup; ++i) static_cast<void>(call(&seconds));
+  start.Arrive();
+  const auto end = start.begin() + std::chrono::duration_cast<Clock::duration>(
+                                       std::chrono::duration<double>(flags.seconds));
+  while (flags.requests != 0 ? left.fetch_sub(1) > 0 : Clock::now() < end) {
+    const grpc::Status status = call(&seconds);
     done.fetch_add(1);
+    if (status.ok()) {
+      result.seconds.push_back(seconds);
+      continue;
+    }
+    if (++result.failed == 1) {
+      result.first_error = status.error_message();
+      result.exit_code = ExitCodeOf(status);
+    }
+    if (ExitCodeOf(status) == kUnreachable) return;
   }
 }
 
@@ -65,12 +96,10 @@ Result Measure(const Globals& globals, const Flags& flags,
   std::vector<Result> results(static_cast<size_t>(concurrency));
   std::atomic<int64_t> left{static_cast<int64_t>(flags.requests)};
   std::atomic<uint64_t> done{0};
-  const auto begin = Clock::now();
-  const auto end = begin + std::chrono::duration_cast<Clock::duration>(
-                               std::chrono::duration<double>(flags.seconds));
+  StartLine start(concurrency);
   std::vector<std::thread> threads;
   for (Result& result : results) {
-    threads.emplace_back([&] { Loop(globals, flags, request, left, end, done, result); });
+    threads.emplace_back([&] { Loop(globals, flags, request, start, left, done, result); });
   }
   Progress progress("concurrency " + std::to_string(concurrency), flags.requests);
   std::atomic<bool> joined{false};
@@ -82,13 +111,16 @@ Result Measure(const Globals& globals, const Flags& flags,
   });
   for (std::thread& thread : threads) thread.join();
   Result all;
-  all.wall = std::chrono::duration<double>(Clock::now() - begin).count();
+  all.wall = std::chrono::duration<double>(Clock::now() - start.begin()).count();
   joined = true;
   ticker.join();
   for (const Result& result : results) {
     all.seconds.insert(all.seconds.end(), result.seconds.begin(), result.seconds.end());
     all.failed += result.failed;
-    if (all.first_error.empty()) all.first_error = result.first_error;
+    if (all.first_error.empty()) {
+      all.first_error = result.first_error;
+      all.exit_code = result.exit_code;
+    }
   }
   return all;
 }
@@ -142,7 +174,7 @@ int Bench(const Globals& globals, const Flags& flags) {
               {"address", globals.address}, {"cpu", CpuModelName()},
               {"cores", AllowedCores()},    {"results", json::array()}};
   Table table({"CONCURRENCY", "REQUESTS/S", "P50", "P90", "P99", "MAX", "OK", "FAILED"});
-  bool any_failed = false;
+  ExitCode worst = kOk;
   for (const int level : levels) {
     const Result result = Measure(globals, flags, request, level);
     const double rate = static_cast<double>(result.seconds.size()) / result.wall;
@@ -159,7 +191,7 @@ int Bench(const Globals& globals, const Flags& flags) {
                HumanDuration(q(.99)), HumanDuration(q(1)), std::to_string(result.seconds.size()),
                std::to_string(result.failed)});
     if (result.failed) {
-      any_failed = true;
+      worst = std::max(worst, result.exit_code);
       std::cerr << "mk: concurrency " << level << ": " << result.failed
                 << " failed; the first: " << result.first_error << "\n";
     }
@@ -170,7 +202,7 @@ int Bench(const Globals& globals, const Flags& flags) {
     std::cout << table.Text() << "Measured at the client, closed loop, against " << globals.address
               << ", on " << CpuModelName() << ", " << AllowedCores() << " cores.\n";
   }
-  return any_failed ? kUnavailable : kOk;
+  return worst;
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ Client::Client(const Globals& globals) : globals_(globals) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
+  // A proxy of the environment is for the web; it would hide the daemon on the loopback.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   stub_ = inference::GRPCInferenceService::NewStub(
       grpc::CreateCustomChannel(globals.address, grpc::InsecureChannelCredentials(), arguments));
 }
