@@ -47,6 +47,7 @@ check() {
   if "$@" >"$log" 2>&1; then
     passed=$((passed + 1))
     printf 'ok      %s (%d s)\n' "$name" $((SECONDS - started))
+    grep -E '^skipped' "$log" | sed 's/^/        /' || true  # aloud, also where the rest passed
   else
     failed=$((failed + 1)) failures+=("$name")
     printf 'FAILED  %s (%d s)\n' "$name" $((SECONDS - started))
