@@ -1,7 +1,6 @@
 #include "core/device/cpu_facts.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -39,13 +38,6 @@ uint64_t MemInfoBytes(const std::string& key) {
     }
   }
   return 0;
-}
-
-uint64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t size = 0, resident = 0;
-  if (!(statm >> size >> resident)) return 0;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace mk

@@ -13,9 +13,6 @@ int AllowedCores();          // that this process may run on; >= 1
 // A line of /proc/meminfo ("MemTotal", "MemAvailable") in bytes; 0 when it is not there.
 uint64_t MemInfoBytes(const std::string& key);
 
-// Resident memory of this process; 0 when it cannot be read.
-uint64_t ResidentBytes();
-
 }  // namespace mk
 
 #endif  // MERGEKERNEL_CORE_DEVICE_CPU_FACTS_H_

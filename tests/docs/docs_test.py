@@ -11,7 +11,7 @@ import sys
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 MAP_ROW = re.compile(r"^\| `([\w_/]+)` \|.*\| `([\w_./]+)` \|$")
 # Texts that no file of the tree may hold: places of one machine.
-FORBIDDEN = re.compile(r"(?<![\w.])/(?:work|farm)/|/root/(?!\})|/tmp/bash_jobs")
+FORBIDDEN = re.compile(r"(?<![\w.$}])/(?:root|home)/(?!\})")
 MAX_BYTES = 2_000_000
 
 
