@@ -182,7 +182,8 @@ class Parser {
     return Text(what, bytes, out);
   }
 
-  // A `string` field. What is no UTF-8 Protobuf would not read, here or in an answer that repeats it.
+  // A `string` field. What is no UTF-8 Protobuf would not read, here or in an answer that repeats
+  // it.
   static absl::Status Text(const char* what, std::string_view bytes, std::string* out) {
     if (!IsUtf8(bytes)) {
       return absl::InvalidArgumentError(
