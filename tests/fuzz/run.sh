@@ -23,10 +23,12 @@ compiler=$(command -v clang-14 || command -v clang || command -v clang-19)
 # An output base of its own: another compiler would throw away what g++ has built.
 base=$HOME/.cache/mergekernel-fuzz
 bazel=(bazel --output_base="$base")
-mapfile -t targets < <("${bazel[@]}" query 'filter("_libfuzzer$", //...)' 2>/dev/null)
+# Not //...: that would follow the link to the outputs of the usual output base.
+packages=$(grep -l --include=BUILD -r '^mk_fuzz(' core kernels packs server verify 2>/dev/null | sed 's|^\(.*\)/BUILD$|//\1:all|')
+mapfile -t targets < <("${bazel[@]}" query "filter('_libfuzzer$', set($(echo $packages)))" 2>/dev/null)
 ((${#targets[@]})) || { echo "tests/fuzz/run.sh: no target found"; exit 1; }
 replays=("${targets[@]/%_libfuzzer/_replay}")
-CC=$compiler "${bazel[@]}" build --config=fuzz --repo_env=CC="$compiler" --noshow_progress "${targets[@]}" "${replays[@]}"
+CC=$compiler "${bazel[@]}" build --config=fuzz --experimental_convenience_symlinks=ignore --repo_env=CC="$compiler" --noshow_progress "${targets[@]}" "${replays[@]}"
 bin=$("${bazel[@]}" info --config=fuzz --repo_env=CC="$compiler" bazel-bin 2>/dev/null)
 
 mkdir -p "$corpus/findings"
