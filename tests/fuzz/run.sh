@@ -24,7 +24,7 @@ compiler=$(command -v clang-14 || command -v clang || command -v clang-19)
 base=$HOME/.cache/mergekernel-fuzz
 bazel=(bazel --output_base="$base")
 # Not //...: that would follow the link to the outputs of the usual output base.
-packages=$(grep -l --include=BUILD -r '^mk_fuzz(' core kernels packs server verify 2>/dev/null | sed 's|^\(.*\)/BUILD$|//\1:all|')
+packages=$(git grep -l '^mk_fuzz(' -- '*/BUILD' | sed 's|^\(.*\)/BUILD$|//\1:all|')
 mapfile -t targets < <("${bazel[@]}" query "filter('_libfuzzer$', set($(echo $packages)))" 2>/dev/null)
 ((${#targets[@]})) || { echo "tests/fuzz/run.sh: no target found"; exit 1; }
 replays=("${targets[@]/%_libfuzzer/_replay}")
