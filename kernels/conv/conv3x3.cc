@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "kernels/linear/epilogue.h"
+
 namespace mk {
 namespace {
 
@@ -36,7 +38,7 @@ void GatherTaps(const Conv3x3Params& p, int64_t iy, int64_t ox, float* out) {
 }
 
 // Output positions [begin, begin + rows), in row-major order, with `gathered` of rows x 9 ci.
-Status RunPanel(Context& context, const Conv3x3Params& p, int64_t begin, int64_t rows,
+Status RunPanel(Context& context, const Conv3x3Params& p, Isa isa, int64_t begin, int64_t rows,
                 float* gathered) {
   const int64_t out_width = Conv3x3OutputSide(p.width, p.stride);
   const int64_t k = kTaps * p.in_channels;
@@ -60,12 +62,8 @@ Status RunPanel(Context& context, const Conv3x3Params& p, int64_t begin, int64_t
   gemm.c = p.y + begin * p.out_channels;
   gemm.ldc = p.out_channels;
   MK_TRY(context.Sgemm(gemm));
-  if (p.bias != nullptr) {
-    float* y = gemm.c;
-    for (int64_t row = 0; row < rows; ++row, y += p.out_channels) {
-      for (int64_t o = 0; o < p.out_channels; ++o) y[o] += p.bias[o];
-    }
-  }
+  MK_SIMD_PICK(isa, Epilogue)
+  ({gemm.c, p.bias, nullptr, rows, p.out_channels, Activation::kNone});
   return Ok();
 }
 
@@ -110,7 +108,7 @@ OpCost Conv3x3Cost(const Conv3x3Params& p) {
           2 * kTaps * positions * p.in_channels * p.out_channels};
 }
 
-Status Conv3x3Cpu(Context& context, const Conv3x3Params& p) {
+Status Conv3x3Cpu(Context& context, const Conv3x3Params& p, Isa isa) {
   const int64_t positions =
       Conv3x3OutputSide(p.height, p.stride) * Conv3x3OutputSide(p.width, p.stride);
   const int64_t k = kTaps * p.in_channels;
@@ -128,7 +126,7 @@ Status Conv3x3Cpu(Context& context, const Conv3x3Params& p) {
     for (int64_t slice = begin; slice < end; ++slice) {
       const int64_t last = std::min((slice + 1) * slice_rows, positions);
       for (int64_t row = slice * slice_rows; row < last; row += panel_rows) {
-        const Status status = RunPanel(context, p, row, std::min(panel_rows, last - row),
+        const Status status = RunPanel(context, p, isa, row, std::min(panel_rows, last - row),
                                        gathered + slice * panel_rows * k);
         // Relaxed: ParallelFor's return publishes it.
         if (!status.ok()) failure.store(status.code(), std::memory_order_relaxed);

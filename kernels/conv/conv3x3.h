@@ -14,6 +14,7 @@
 #include "core/sdk/status.h"
 #include "kernels/conv/conv3x3_params.h"
 #include "kernels/op.h"
+#include "kernels/simd/isa.h"
 
 namespace mk {
 
@@ -39,7 +40,7 @@ OpCost Conv3x3Cost(const Conv3x3Params& params);
 Status Conv3x3(Context& context, const Conv3x3Params& params);
 
 // The CPU twin: blocks until done. REQUIRES CheckConv3x3(params) is OK.
-Status Conv3x3Cpu(Context& context, const Conv3x3Params& params);
+Status Conv3x3Cpu(Context& context, const Conv3x3Params& params, Isa isa = BestIsa());
 
 }  // namespace mk
 
