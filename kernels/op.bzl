@@ -68,6 +68,7 @@ def mk_ops(name, ops, simd = [], deps = []):
             name = name + "_simd",
             srcs = [op + "_simd.cc" for op in simd],
             hdrs = [op + "_simd.h" for op in simd] + [op + "_params.h" for op in ops],
+            visibility = ["//kernels:__subpackages__"],
         )
     native.cc_library(
         name = name,
