@@ -31,7 +31,7 @@ int64_t TileRows(int64_t rows, int64_t hidden) {
 }
 
 int64_t Lanes(int64_t rows, int64_t tile_rows, int64_t threads) {
-  return std::min(threads, CeilDiv(rows, tile_rows));
+  return std::min({threads, CeilDiv(rows, tile_rows), kMaxScratchThreads});
 }
 
 mk_sgemm_args Product(const float* a, const float* weight, float* c, int64_t m, int64_t n,
@@ -105,8 +105,7 @@ int64_t FeedForwardScratchBytes(int64_t rows, int64_t channels, int64_t hidden, 
 Status FeedForwardCpu(Context& context, const FeedForwardParams& p, Isa isa) {
   const int64_t tile_rows = TileRows(p.rows, p.hidden);
   const int64_t tiles = CeilDiv(p.rows, tile_rows);
-  const int64_t worth =
-      std::max<int64_t>(1, 2 * p.rows * p.channels * p.hidden / kMinRangeMacs);
+  const int64_t worth = std::max<int64_t>(1, 2 * p.rows * p.channels * p.hidden / kMinRangeMacs);
   const int64_t lanes = std::min(Lanes(p.rows, tile_rows, context.host().threads()), worth);
   const int64_t tile_floats = tile_rows * (p.channels + p.hidden);
 

@@ -24,7 +24,8 @@ Status CheckFeedForward(const FeedForwardParams& params);
 // REQUIRES CheckFeedForward(params) is OK.
 OpCost FeedForwardCost(const FeedForwardParams& params);
 
-// What the op takes of scratch, at most, on a host of `threads` threads: a tile for each.
+// What the op takes of scratch, at most, on a host of `threads` threads: a tile for each
+// of at most kMaxScratchThreads.
 int64_t FeedForwardScratchBytes(int64_t rows, int64_t channels, int64_t hidden, int64_t threads);
 
 // Checks and runs on the context's device. Takes and gives back scratch as said above.

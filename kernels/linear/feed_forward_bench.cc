@@ -28,9 +28,8 @@ void RunFeedForward(benchmark::State& state) {
     if (!FeedForward(*context, params).ok()) state.SkipWithError("FeedForward failed");
   }
   state.SetLabel(s.name);
-  state.counters["FLOP/s"] =
-      benchmark::Counter(static_cast<double>(FeedForwardCost(params).flops),
-                         benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["FLOP/s"] = benchmark::Counter(static_cast<double>(FeedForwardCost(params).flops),
+                                                benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void Shapes(benchmark::internal::Benchmark* bench) {

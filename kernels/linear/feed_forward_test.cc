@@ -33,18 +33,12 @@ struct Problem {
         bias2(Generate("b2", 1, s.channels, -1, 1)) {}
 
   FeedForwardParams Params(bool with_biases = true) {
-    return {norm_weight.data(),
-            norm_bias.data(),
-            weight1.data(),
-            with_biases ? bias1.data() : nullptr,
-            weight2.data(),
-            with_biases ? bias2.data() : nullptr,
-            x.data(),
-            s.rows,
-            s.channels,
-            s.hidden,
-            kEpsilon,
-            Activation::kGelu};
+    return {norm_weight.data(), norm_bias.data(),
+            weight1.data(),     with_biases ? bias1.data() : nullptr,
+            weight2.data(),     with_biases ? bias2.data() : nullptr,
+            x.data(),           s.rows,
+            s.channels,         s.hidden,
+            kEpsilon,           Activation::kGelu};
   }
 
   // The formula in double.
@@ -94,8 +88,7 @@ TEST_P(FeedForwardTwin, EqualsTheFormulaOnRaggedShapes) {
         const Status status = FeedForwardCpu(*context, problem.Params(with_biases), isa());
         ASSERT_TRUE(status.ok()) << status.message();
         // Two sums in fp32 of at most 4096 terms of either sign; ten times what is seen.
-        EXPECT_TRUE(IsNearRelL2(problem.x, want, 2e-6, {shape.rows, shape.channels}))
-            << shape.name;
+        EXPECT_TRUE(IsNearRelL2(problem.x, want, 2e-6, {shape.rows, shape.channels})) << shape.name;
         EXPECT_EQ(context.run().scratch_used_bytes(), 0u);
       }
     }
