@@ -14,8 +14,8 @@ struct MultiplyShape {
 inline constexpr MultiplyShape kMultiplyRaggedShapes[] = {
     {"one_element", 1}, {"all_but_one", 15}, {"one_more", 17}, {"several_ranges", 300007}};
 
-inline constexpr MultiplyShape kMultiplyModelShapes[] = {
-    {"vmamba_t_s1", 3136 * 96}, {"vmamba_t_s1_at_1024", 65536 * 96}};
+inline constexpr MultiplyShape kMultiplyModelShapes[] = {{"vmamba_t_s1", 3136 * 96},
+                                                         {"vmamba_t_s1_at_1024", 65536 * 96}};
 
 }  // namespace mk
 

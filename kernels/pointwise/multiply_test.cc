@@ -27,9 +27,9 @@ TEST_P(MultiplyTwin, IsExactAlsoInPlace) {
     std::vector<float> y(a.size(), NAN);
     std::vector<float> in_place = a;
     ASSERT_TRUE(MultiplyCpu(*context, {a.data(), b.data(), y.data(), shape.count}, isa()).ok());
-    ASSERT_TRUE(MultiplyCpu(*context,
-                            {in_place.data(), b.data(), in_place.data(), shape.count}, isa())
-                    .ok());
+    ASSERT_TRUE(
+        MultiplyCpu(*context, {in_place.data(), b.data(), in_place.data(), shape.count}, isa())
+            .ok());
     for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], a[i] * b[i]) << shape.name << " " << i;
     EXPECT_EQ(y, in_place);
   }

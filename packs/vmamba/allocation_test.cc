@@ -1,6 +1,6 @@
 // A pass over an image takes its memory from the scratch and nothing from the heap: the calls of
-// operator new are counted, of the pack, its ops and the host's thread pool. (What the SGEMM library
-// behind the host takes with malloc is its own.)
+// operator new are counted, of the pack, its ops and the host's thread pool. (What the SGEMM
+// library behind the host takes with malloc is its own.)
 #include <gtest/gtest.h>
 
 #include <atomic>

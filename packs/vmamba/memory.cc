@@ -38,8 +38,8 @@ int64_t BlockBytes(const Description& d, int64_t stage, int64_t tokens) {
   const int64_t scan = MapBytes(tokens, inner) + MapBytes(tokens, fields) + states;
   const int64_t ss2d =
       MapBytes(tokens, d.Projected(stage)) + std::max(MapBytes(tokens, d.Channels(stage)), scan);
-  const int64_t mlp = Aligned(FeedForwardScratchBytes(tokens, d.Channels(stage), d.Hidden(stage),
-                                                      kMaxScratchThreads));
+  const int64_t mlp = Aligned(
+      FeedForwardScratchBytes(tokens, d.Channels(stage), d.Hidden(stage), kMaxScratchThreads));
   return std::max(ss2d, mlp);
 }
 

