@@ -22,7 +22,7 @@ import zlib
 CHECKPOINT = 3
 PIECE = 1 << 20
 MAX_ENTRIES = 1 << 16
-MAX_PICKLE = 64 << 20
+MAX_PICKLE = 16 << 20
 MAX_OBJECTS = 1 << 21  # on the stack, in the memo, in containers
 MAX_RANK = 64
 MAX_NAME = 512
@@ -122,8 +122,8 @@ class Archive:
         self.verified = set()
         try:
             # The directory is at the end; zipfile knows both of its formats.
-            file = zipfile.ZipFile(os.fdopen(os.dup(fd), "rb"))
-            infos = file.infolist()
+            with os.fdopen(os.dup(fd), "rb") as file, zipfile.ZipFile(file) as archive:
+                infos = archive.infolist()
         except (zipfile.BadZipFile, OSError, ValueError, EOFError, struct.error, OverflowError) as error:
             raise Refused(f"the zip archive is damaged or cut off: {shown(error)}")
         except (NotImplementedError, UnicodeError, RuntimeError) as error:
@@ -138,6 +138,8 @@ class Archive:
         if len(pickles) != 1:
             raise Refused("the archive has no <name>/data.pkl: it is no checkpoint of torch.save")
         self.prefix = pickles[0][: -len("data.pkl")]
+        # torch.serialization.set_crc32_options(False) writes zeros everywhere.
+        self.has_sums = any(info.CRC for info in infos)
         if self.prefix + "constants.pkl" in self.entries:
             raise Refused("this is a TorchScript program; save model.state_dict() with torch.save instead")
         order = self.prefix + "byteorder"
@@ -182,8 +184,9 @@ class Archive:
             size -= len(piece)
 
     def check_sum(self, name, crc):
-        if crc != self.entries[name].CRC:
-            raise Refused(f"entry '{shown(name)}' is damaged: its CRC-32 is {crc:08x}, must be {self.entries[name].CRC:08x}")
+        must = self.entries[name].CRC
+        if crc != must and self.has_sums:
+            raise Refused(f"entry '{shown(name)}' is damaged: its CRC-32 is {crc:08x}, must be {must:08x}")
         self.verified.add(name)
 
     def verify(self, name):
@@ -240,6 +243,11 @@ class Machine:
         if len(self.stack) <= floor:
             raise Refused(f"the pickle takes from an empty stack at byte {self.at}")
         return self.stack.pop()
+
+    def mark(self):
+        if len(self.marks) == MAX_OBJECTS:
+            raise Refused(f"the pickle sets more than {MAX_OBJECTS} marks")
+        self.marks.append(len(self.stack))
 
     def pop_mark(self):
         if not self.marks:
@@ -397,7 +405,7 @@ class Machine:
     HANDLERS = {
         b"\x80": protocol,
         b"\x95": lambda m: m.take(8),  # FRAME: its length is only a hint for reading ahead
-        b"(": lambda m: m.marks.append(len(m.stack)),
+        b"(": mark,
         b"0": lambda m: m.pop(),
         b"N": lambda m: m.push(None),
         b"\x88": lambda m: m.push(True),
@@ -583,11 +591,12 @@ def gather(elements, begin, shape, strides):
             return
 
 
-def main():
-    key = sys.argv[1] if len(sys.argv) > 1 else ""
-    archive = Archive(CHECKPOINT)
+def convert(fd, key):
+    archive = Archive(fd)
     state, notes = choose(Machine(archive.read(archive.prefix + "data.pkl", MAX_PICKLE)).run(), key)
     tensors = named_tensors(state, notes)
+    if not archive.has_sums:
+        notes.append("the archive was written without check sums: damage in its numbers would not be seen")
     check_storages(archive, tensors)
     emit(header_of(tensors, notes))
     for name, tensor in tensors.items():
@@ -596,7 +605,7 @@ def main():
 
 if __name__ == "__main__":
     try:
-        main()
+        convert(CHECKPOINT, sys.argv[1] if len(sys.argv) > 1 else "")
     except Refused as refusal:
         os.write(2, str(refusal).encode("utf-8", "replace")[:4000])
         os._exit(3)
