@@ -74,6 +74,10 @@ json ToJson(const VMambaImported& imported, double seconds) {
           {"seconds", seconds}};
 }
 
+std::string Size(const char* what, const std::string& value, const char* none) {
+  return value == "0" ? none : what + value;
+}
+
 void Show(const VMambaImported& imported, double seconds) {
   const auto& p = imported.parameters;
   const double megabytes = static_cast<double>(imported.weights_file_bytes) * 1e-6;
@@ -86,9 +90,9 @@ void Show(const VMambaImported& imported, double seconds) {
             << "  network     " << p.at("config.embed_dim") << " channels, blocks "
             << p.at("config.depths") << ", ratio " << p.at("config.ssm_ratio") << ", state "
             << p.at("config.d_state") << ", " << p.at("config.num_classes") << " classes\n"
-            << "  images      shorter side to " << p.at("preprocess.resize") << ", centre "
-            << p.at("preprocess.crop") << ", mean " << p.at("preprocess.mean") << ", std "
-            << p.at("preprocess.std") << "\n"
+            << "  images      " << Size("shorter side to ", p.at("preprocess.resize"), "any size")
+            << ", " << Size("centre ", p.at("preprocess.crop"), "uncropped") << ", mean "
+            << p.at("preprocess.mean") << ", std " << p.at("preprocess.std") << "\n"
             << "  licence     " << imported.licence << "\n"
             << "  library     " << imported.library << "\n"
             << "  folder      " << imported.folder << "\n"

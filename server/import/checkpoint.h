@@ -34,8 +34,7 @@ class CheckpointStream {
   const std::vector<std::string>& notes() const { return notes_; }
 
   // The next `size` bytes of the data, all of them. DATA_LOSS when the file ends early or cannot be
-  // read; the converter's own refusal otherwise. May block; wakes at least once a second to ask
-  // nobody: the caller's stop is between calls.
+  // read; the converter's own refusal otherwise. Blocks; a converter that is silent is ended.
   virtual absl::Status Read(char* out, uint64_t size) = 0;
   // After the last byte: DATA_LOSS when the file changed its size meanwhile, or when the converter
   // did not end well.

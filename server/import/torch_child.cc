@@ -75,6 +75,7 @@ struct ChildSetup {
     if (write(setup.report, &report, sizeof report) != sizeof report) _exit(126);
   };
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGINT, SIG_IGN);  // a Ctrl-C at the terminal is the parent's to answer
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // A user namespace of its own makes the network namespace possible for everyone; root has no need
   // of one, and where neither is allowed the parent says so.

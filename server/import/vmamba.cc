@@ -1,7 +1,6 @@
 #include "server/import/vmamba.h"
 
 #include <fcntl.h>
-#include <google/protobuf/text_format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,17 +9,16 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/base/text.h"
-#include "core/loader/golden.h"
 #include "core/loader/manifest.h"
 #include "core/loader/sealed_pack.h"
 #include "core/weights/sha256.h"
 #include "packs/vmamba/import/layout.h"
 #include "server/import/pack_library_file.h"
 #include "server/import/staging.h"
+#include "server/import/vmamba_manifest.h"
 
 namespace mk {
 namespace {
@@ -31,8 +29,6 @@ constexpr char kCodeName[] = "vmamba";
 constexpr char kWeightsFile[] = "model.safetensors";
 constexpr char kGoldenFile[] = "golden.safetensors";
 constexpr char kLabelsFile[] = "labels.txt";
-constexpr uint64_t kMaxLabelsBytes = 4 << 20;
-constexpr uint64_t kMaxGoldenBytes = 64 << 20;
 constexpr uint64_t kMaxSmallBytes = uint64_t{512} << 20;
 // Golden vectors come from another implementation, and run on CPUs of all kinds.
 constexpr double kGoldenMaxRelL2 = 1e-4;
@@ -85,34 +81,6 @@ absl::Status CheckLayout(const vmamba::CheckpointLayout& layout, size_t stored) 
                    " of its ", stored, " tensors fit; ", layout.problems.size(),
                    layout.problems.size() == 1 ? " difference" : " differences", "):\n  ",
                    ListProblems(layout.problems)));
-}
-
-// One line a class, or "class 0", "class 1", ... where no file is given.
-absl::StatusOr<std::string> Labels(const std::string& path, int64_t classes) {
-  std::string text;
-  if (path.empty()) {
-    for (int64_t i = 0; i < classes; ++i) absl::StrAppend(&text, "class ", i, "\n");
-    return text;
-  }
-  MK_ASSIGN_OR_RETURN(text, ReadWholeFile(path, kMaxLabelsBytes));
-  text.erase(std::remove(text.begin(), text.end(), '\r'), text.end());
-  if (!text.empty() && text.back() != '\n') text += '\n';
-  int64_t lines = 0;
-  for (size_t begin = 0; begin < text.size(); ++lines) {
-    const size_t end = text.find('\n', begin);
-    const std::string line = text.substr(begin, end - begin);
-    if (line.find_first_not_of(" \t") == line.npos || line.find('\0') != line.npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("labels '", Printable(path), "', line ", lines + 1, " is empty or no text"));
-    }
-    begin = end + 1;
-  }
-  if (lines != classes) {
-    return absl::InvalidArgumentError(absl::StrCat("labels '", Printable(path), "' has ", lines,
-                                                   " lines, the checkpoint has ", classes,
-                                                   " classes; one label a line"));
-  }
-  return text;
 }
 
 // What the import decides before a byte is copied.
@@ -212,53 +180,6 @@ absl::StatusOr<Decided> Decide(const VMambaImport& options, const OpenedCheckpoi
   return decided;
 }
 
-void AddTensor(google::protobuf::RepeatedPtrField<mergekernel::v1::Tensor>* list, const char* name,
-               const char* type, std::initializer_list<int64_t> shape, bool optional) {
-  auto* tensor = list->Add();
-  tensor->set_name(name);
-  tensor->set_datatype(type);
-  for (const int64_t dim : shape) tensor->add_shape(dim);
-  tensor->set_optional(optional);
-}
-
-void AddFile(const std::string& name, const std::string& sha256, mergekernel::v1::File::Kind kind,
-             Manifest* manifest) {
-  auto* file = manifest->add_files();
-  file->set_name(name);
-  file->set_sha256(sha256);
-  file->set_kind(kind);
-}
-
-std::string Sentence(const VMambaImported& result, const vmamba::Description& d, bool golden) {
-  return absl::StrCat(
-      "VMamba (v05_noz) with ", result.elements, " parameters, imported from a ", result.source,
-      " checkpoint: one score for each of ", d.num_classes, " classes. ",
-      golden ? "Its golden vectors were given at the import."
-             : "It has no golden vectors: that it loads is checked, what it answers is not.");
-}
-
-// All but the files, which are added as they are written.
-Manifest MakeManifest(const VMambaImport& options, const Decided& decided,
-                      const mergekernel::v1::Code& code) {
-  const VMambaImported& result = decided.result;
-  Manifest manifest;
-  manifest.set_name(result.name);
-  manifest.set_version(result.version);
-  *manifest.mutable_code() = code;
-  manifest.add_devices("cpu");
-  AddTensor(manifest.mutable_inputs(), "image", "UINT8", {-1, -1, -1}, true);
-  AddTensor(manifest.mutable_inputs(), "encoded_image", "BYTES", {1}, true);
-  AddTensor(manifest.mutable_outputs(), "logits", "FP32", {decided.description.num_classes}, false);
-  manifest.mutable_memory()->set_weights_bytes(decided.memory.weights_bytes);
-  manifest.mutable_memory()->set_scratch_bytes(decided.memory.scratch_bytes);
-  manifest.set_lanes(options.lanes);
-  for (const auto& [key, value] : result.parameters) (*manifest.mutable_parameters())[key] = value;
-  manifest.set_labels_file(kLabelsFile);
-  manifest.set_weights_license(result.licence);
-  for (const int spot : {2, 4, 5}) manifest.add_blind_spots(spot);
-  return manifest;
-}
-
 // Writes the small files into the folder and into the manifest.
 class SmallFiles {
  public:
@@ -273,24 +194,6 @@ class SmallFiles {
   Manifest& manifest_;
 };
 
-absl::StatusOr<std::string> Golden(const std::string& path, const Manifest& manifest) {
-  MK_ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path, kMaxGoldenBytes));
-  const auto cases = ReadGolden(bytes, SignatureOf(manifest));
-  if (cases.ok()) return bytes;
-  return absl::Status(cases.status().code(),
-                      absl::StrCat("golden '", Printable(path), "': ", cases.status().message()));
-}
-
-absl::Status WriteManifest(Staging& staging, const Manifest& manifest) {
-  std::string text;
-  google::protobuf::TextFormat::Printer printer;
-  printer.SetUseUtf8StringEscaping(true);
-  if (!printer.PrintToString(manifest, &text)) {
-    return absl::InternalError("the manifest cannot be printed");
-  }
-  return staging.WriteFile(kManifestName, "# Made by `mk import vmamba`.\n" + text);
-}
-
 absl::StatusOr<VMambaImported> Install(const VMambaImport& options, Decided decided,
                                        CheckpointStream& stream) {
   VMambaImported& result = decided.result;
@@ -300,12 +203,13 @@ absl::StatusOr<VMambaImported> Install(const VMambaImport& options, Decided deci
   MK_ASSIGN_OR_RETURN(const PackLibraryFile library,
                       FindPackLibrary(kCodeName, options.pack, repositories));
   result.library = library.path;
-  Manifest manifest = MakeManifest(options, decided, library.code);
+  Manifest manifest = MakeManifest(
+      result, {library.code, decided.memory, decided.description.num_classes, options.lanes});
   MK_ASSIGN_OR_RETURN(const std::string labels,
                       Labels(options.labels, decided.description.num_classes));
   std::string golden;
   if (!options.golden.empty()) {
-    MK_ASSIGN_OR_RETURN(golden, Golden(options.golden, manifest));
+    MK_ASSIGN_OR_RETURN(golden, ReadGoldenFile(options.golden, manifest));
     manifest.mutable_golden()->set_file(kGoldenFile);
     manifest.mutable_golden()->set_max_rel_l2(kGoldenMaxRelL2);
   }
@@ -329,8 +233,9 @@ absl::StatusOr<VMambaImported> Install(const VMambaImport& options, Decided deci
     if (name.size() > 7 && name.compare(name.size() - 7, 7, ".A_logs") == 0) continue;
     result.notes.push_back(absl::StrCat("tensor '", name, "' is zero throughout"));
   }
-  manifest.set_description(Sentence(result, decided.description, !golden.empty()));
-  MK_RETURN_IF_ERROR(WriteManifest(*staging, manifest));
+  manifest.set_description(Sentence(result, decided.description.num_classes, !golden.empty()));
+  MK_ASSIGN_OR_RETURN(const std::string text, ManifestText(manifest));
+  MK_RETURN_IF_ERROR(staging->WriteFile(kManifestName, text));
   // The daemon's own eyes, before anything shows.
   const auto sealed =
       SealedPack::Read(staging->folder(), result.name, result.version, kMaxSmallBytes, "mk-import");
