@@ -114,6 +114,7 @@ void AddLoadUnload(CLI::App& app, Globals& globals, int* exit_code);
 void AddInfer(CLI::App& app, Globals& globals, int* exit_code);
 void AddBench(CLI::App& app, Globals& globals, int* exit_code);
 void AddDoctor(CLI::App& app, Globals& globals, int* exit_code);
+void AddImport(CLI::App& app, Globals& globals, int* exit_code);
 
 }  // namespace mk::cli
 

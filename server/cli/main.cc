@@ -56,6 +56,7 @@ int Main(int argc, char** argv) {
   AddInfer(app, globals, &exit_code);
   AddBench(app, globals, &exit_code);
   AddDoctor(app, globals, &exit_code);
+  AddImport(app, globals, &exit_code);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   try {
