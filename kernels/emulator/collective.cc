@@ -13,6 +13,11 @@ const char* BarrierName(Barrier kind, uint32_t id) {
   return id == 0 ? "SyncThreads" : "BarrierSync";
 }
 
+bool SameMeeting(const Collective& a, const Collective& b) {
+  return a.op == b.op && a.mask == b.mask && a.detail == b.detail && a.site.line == b.site.line &&
+         a.site.file == b.site.file;
+}
+
 }  // namespace
 
 bool IsMatrixOp(Op op) { return op >= Op::kLoadMatrix; }
@@ -30,8 +35,14 @@ void Launch::Collect(ThreadRun* t, const Collective* part) {
   char* key = &warp->keys[warp->generation % 2];
   if (is_barrier) Release(key);
   t->part = part;
+  if (warp->waiting == 0) {
+    warp->like = *part;
+    warp->uniform = true;
+  } else if (warp->uniform) {
+    warp->uniform = SameMeeting(warp->like, *part);
+  }
   warp->waiting |= 1u << lane;
-  Judge(t, part);
+  if (!warp->uniform) Judge(t, part);
   if (stop_) return;
   if (!TryComplete(warp, index * 32, part->mask & warp->live)) Wait(t);
   if (!is_barrier || stop_) return;

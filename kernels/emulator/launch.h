@@ -52,6 +52,8 @@ struct ThreadRun : Thread {
 struct WarpRun {
   uint32_t live = 0;     // lanes that exist and have not exited
   uint32_t waiting = 0;  // in a collective
+  Collective like{};     // the part of the first that waits; while `uniform`, those of all
+  bool uniform = true;
   uint32_t generation = 0;
   char keys[2] = {};
 };
