@@ -1,5 +1,6 @@
-// Conversions between binary32 and the 16-bit types, in plain C++ that vectorises: for host code, tests, and the emulated
-// branch of ptx.h. On a GPU ptx.h uses the hardware's, which give the same bits.
+// Conversions between binary32 and the 16-bit types, in plain C++ that vectorises: for host code,
+// tests, and the emulated branch of ptx.h. On a GPU ptx.h uses the hardware's, which give the same
+// bits.
 #ifndef MERGEKERNEL_KERNELS_DEVICE_CONVERT_H_
 #define MERGEKERNEL_KERNELS_DEVICE_CONVERT_H_
 
@@ -22,7 +23,8 @@ inline float FloatOf(mk_u32 bits) {
 
 // Exact.
 inline float HalfBitsToFloat(mk_u16 h) {
-  // The exponent is re-biased by a multiplication, which also makes normal numbers of subnormal halves.
+  // The exponent is re-biased by a multiplication, which also makes normal numbers of subnormal
+  // halves.
   const mk_u32 magnitude = mk_u32(h & 0x7fffu) << 13;
   mk_u32 bits = BitsOf(FloatOf(magnitude) * 0x1p112f);
   bits |= (h & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
@@ -52,15 +54,17 @@ inline mk_u16 FloatToBfloat16Bits(float f) {
   return mk_u16((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// a b + c of halves, rounded once. The product is exact in binary64; the sum is made odd where it is not, so that the
-// last rounding is the only one that counts. The way through binary32 keeps that: it is again rounded to odd.
+// a b + c of halves, rounded once. The product is exact in binary64; the sum is made odd where it
+// is not, so that the last rounding is the only one that counts. The way through binary32 keeps
+// that: it is again rounded to odd.
 inline mk_u16 FmaHalfBits(mk_u16 a, mk_u16 b, mk_u16 c) {
   const double product = double(HalfBitsToFloat(a)) * double(HalfBitsToFloat(b));
   const double addend = HalfBitsToFloat(c);
   const auto round_to_odd = [](double sum, double error) {
     mk_u64 bits;
     __builtin_memcpy(&bits, &sum, sizeof(bits));
-    if (error != 0 && error - error == 0 && (bits & 1u) == 0) bits += (error > 0) == (sum > 0) ? 1 : -1;
+    if (error != 0 && error - error == 0 && (bits & 1u) == 0)
+      bits += (error > 0) == (sum > 0) ? 1 : -1;
     __builtin_memcpy(&sum, &bits, sizeof(sum));
     return sum;
   };

@@ -1,12 +1,13 @@
-// What every device file includes: CUDA's keywords, indices and shared memory, in a form that three compilers read:
-// nvcc, NVRTC (which has no standard headers), and g++ with MK_EMULATED defined, which makes code that kernels/emulator
-// runs on the CPU.
+// What every device file includes: CUDA's keywords, indices and shared memory, in a form that three
+// compilers read: nvcc, NVRTC (which has no standard headers), and g++ with MK_EMULATED defined,
+// which makes code that kernels/emulator runs on the CPU.
 //
 //   MK_SHARED(float, tile, 32 * 33);             // static shared memory: `tile` is a float*
-//   MK_DYNAMIC_SHARED(mk::device::half, stage);  // the launch's dynamic shared memory, 128-byte aligned
-//   MK_DEVICE float Square(float x) { return x * x; }
+//   MK_DYNAMIC_SHARED(mk::device::half, stage);  // the launch's dynamic shared memory, 128-byte
+//   aligned MK_DEVICE float Square(float x) { return x * x; }
 //
-// threadIdx, blockIdx, blockDim, gridDim are CUDA's. Memory is reached through memory.h and ptx.h only.
+// threadIdx, blockIdx, blockDim, gridDim are CUDA's. Memory is reached through memory.h and ptx.h
+// only.
 #ifndef MERGEKERNEL_KERNELS_DEVICE_DEVICE_H_
 #define MERGEKERNEL_KERNELS_DEVICE_DEVICE_H_
 
@@ -22,7 +23,8 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __restrict__ __restrict
-#define __shared__ static_assert(false, "write MK_SHARED(type, name, count): the emulator must know where it is");
+#define __shared__ \
+  static_assert(false, "write MK_SHARED(type, name, count): the emulator must know where it is");
 
 #define threadIdx (::mk::emu::current->thread_index)
 #define blockIdx (::mk::emu::current->block_index)
@@ -38,19 +40,20 @@
 #define MK_PASS_ONLY_SITE site
 #define MK_SITE_PARAMETER , ::mk::emu::Site site
 
-#define MK_SHARED(type, name, count)                                                                   \
-  static const char name##_key = 0;                                                                    \
-  type* const name = static_cast<type*>(::mk::emu::current->services->static_shared(                   \
-      ::mk::emu::current, &name##_key, #name, sizeof(type) * (count), alignof(type) < 16 ? 16 : alignof(type), \
-      ::mk::emu::Site::Here()))
-#define MK_DYNAMIC_SHARED(type, name)                                            \
+#define MK_SHARED(type, name, count)                                                 \
+  static const char name##_key = 0;                                                  \
+  type* const name = static_cast<type*>(::mk::emu::current->services->static_shared( \
+      ::mk::emu::current, &name##_key, #name, sizeof(type) * (count),                \
+      alignof(type) < 16 ? 16 : alignof(type), ::mk::emu::Site::Here()))
+#define MK_DYNAMIC_SHARED(type, name)                                                 \
   type* const name = static_cast<type*>(::mk::emu::current->services->dynamic_shared( \
       ::mk::emu::current, 128, ::mk::emu::Site::Here()))
 
 // Stops the launch with a message; on a GPU it traps.
-#define MK_DEVICE_CHECK(condition)                                                                             \
-  do {                                                                                                         \
-    if (!(condition)) ::mk::emu::current->services->fail(::mk::emu::current, #condition, ::mk::emu::Site::Here()); \
+#define MK_DEVICE_CHECK(condition)                                                                 \
+  do {                                                                                             \
+    if (!(condition))                                                                              \
+      ::mk::emu::current->services->fail(::mk::emu::current, #condition, ::mk::emu::Site::Here()); \
   } while (false)
 
 #else
@@ -64,7 +67,7 @@
 #define MK_SITE_PARAMETER
 
 #define MK_SHARED(type, name, count) __shared__ __align__(16) type name[count]
-#define MK_DYNAMIC_SHARED(type, name)                                       \
+#define MK_DYNAMIC_SHARED(type, name)                                        \
   extern __shared__ __align__(128) unsigned char mk_dynamic_shared_memory[]; \
   type* const name = reinterpret_cast<type*>(mk_dynamic_shared_memory)
 #define MK_DEVICE_CHECK(condition) \

@@ -1,12 +1,14 @@
 // The contract between device code compiled for the CPU and kernels/emulator, which runs it.
 //
-// Device code reaches the emulator only through the table of functions below, so an emulated module may sit in a shared
-// object that links nothing: it exports one `Module`, and the emulator hands it a `Thread` before a kernel's first
-// statement. Kernels do not include this header; device.h does, where MK_EMULATED is defined.
+// Device code reaches the emulator only through the table of functions below, so an emulated module
+// may sit in a shared object that links nothing: it exports one `Module`, and the emulator hands it
+// a `Thread` before a kernel's first statement. Kernels do not include this header; device.h does,
+// where MK_EMULATED is defined.
 //
-// Addresses. A pointer that a kernel holds is never one that the CPU can follow: device memory has kGlobalTag in its high
-// bits, shared memory kSharedTag. The accessors of memory.h and ptx.h take the tag off after the emulator has judged the
-// access; an access that goes around them faults at once, on the host as well as in a kernel.
+// Addresses. A pointer that a kernel holds is never one that the CPU can follow: device memory has
+// kGlobalTag in its high bits, shared memory kSharedTag. The accessors of memory.h and ptx.h take
+// the tag off after the emulator has judged the access; an access that goes around them faults at
+// once, on the host as well as in a kernel.
 #ifndef MERGEKERNEL_KERNELS_DEVICE_EMULATED_H_
 #define MERGEKERNEL_KERNELS_DEVICE_EMULATED_H_
 
@@ -17,7 +19,8 @@ namespace emu {
 
 inline constexpr mk_u64 kTagMask = mk_u64{0xffff} << 48;
 inline constexpr mk_u64 kGlobalTag = mk_u64{0x0011} << 48;  // below it stands the host's address
-inline constexpr mk_u64 kSharedTag = mk_u64{0x0022} << 48;  // below it stands the offset in the block's window
+inline constexpr mk_u64 kSharedTag = mk_u64{0x0022}
+                                     << 48;  // below it stands the offset in the block's window
 
 struct Dim3 {
   mk_u32 x = 1, y = 1, z = 1;
@@ -64,11 +67,13 @@ enum class Op : mk_u32 {
 // One lane's part of a collective. Lives on the lane's stack until the call returns.
 struct Collective {
   Op op;
-  mk_u32 mask;    // the lanes that take part
-  mk_u32 detail;  // shuffles: segment width; reductions: 1 where signed; ldmatrix: 1, 2 or 4 matrices
-  mk_i32 lane;    // shuffles: source lane, delta or lane mask
+  mk_u32 mask;  // the lanes that take part
+  mk_u32
+      detail;   // shuffles: segment width; reductions: 1 where signed; ldmatrix: 1, 2 or 4 matrices
+  mk_i32 lane;  // shuffles: source lane, delta or lane mask
   Site site;
-  const mk_u32* in;  // shuffles, votes, reductions: [1]; mma: a, b, c one behind the other; ldmatrix: one row [4]
+  const mk_u32* in;  // shuffles, votes, reductions: [1]; mma: a, b, c one behind the other;
+                     // ldmatrix: one row [4]
   mk_u32* out;       // [1]; mma: d [4]; ldmatrix: [detail]
 };
 
@@ -77,21 +82,26 @@ struct Thread;
 // What the emulator does for device code. Fields are only appended.
 struct Services {
   mk_u32 struct_size;
-  // Judges an access of `bytes` (1, 2, 4, 8 or 16) and returns the memory behind the address. Where the access is not
-  // allowed it is reported, and the memory is a scratch area.
+  // Judges an access of `bytes` (1, 2, 4, 8 or 16) and returns the memory behind the address. Where
+  // the access is not allowed it is reported, and the memory is a scratch area.
   void* (*access)(Thread*, const void* address, mk_u32 bytes, Access kind, Site site);
   void (*collective)(Thread*, const Collective* part);
-  // `count` threads, 0 for all of the block. Returns the reduction of `predicate` for kCount, kAnd, kOr.
+  // `count` threads, 0 for all of the block. Returns the reduction of `predicate` for kCount, kAnd,
+  // kOr.
   mk_u32 (*barrier)(Thread*, Barrier kind, mk_u32 id, mk_u32 count, mk_u32 predicate, Site site);
   // Static shared memory: the same address for the same key within a block.
-  void* (*static_shared)(Thread*, const void* key, const char* name, mk_u32 bytes, mk_u32 align, Site site);
+  void* (*static_shared)(Thread*, const void* key, const char* name, mk_u32 bytes, mk_u32 align,
+                         Site site);
   void* (*dynamic_shared)(Thread*, mk_u32 align, Site site);
-  // An asynchronous copy of `bytes` to shared memory, of which the first `source_bytes` are read and the rest is zero.
-  void (*copy_async)(Thread*, void* shared, const void* global, mk_u32 bytes, mk_u32 source_bytes, Site site);
+  // An asynchronous copy of `bytes` to shared memory, of which the first `source_bytes` are read
+  // and the rest is zero.
+  void (*copy_async)(Thread*, void* shared, const void* global, mk_u32 bytes, mk_u32 source_bytes,
+                     Site site);
   void (*copy_commit)(Thread*, Site site);
-  // Takes the next copy that must have happened for all but the newest `pending` groups to be complete. The caller
-  // copies: then a thread sanitizer sees who did it. False: there is no more.
-  bool (*copy_wait)(Thread*, mk_u32 pending, Site site, void** to, const void** from, mk_u32* bytes);
+  // Takes the next copy that must have happened for all but the newest `pending` groups to be
+  // complete. The caller copies: then a thread sanitizer sees who did it. False: there is no more.
+  bool (*copy_wait)(Thread*, mk_u32 pending, Site site, void** to, const void** from,
+                    mk_u32* bytes);
   void (*fence)(Thread*, bool whole_device, Site site);
   // An assertion of device code failed. Does not return.
   void (*fail)(Thread*, const char* what, Site site);
@@ -117,10 +127,12 @@ struct Module {
   const char* name;
   const Kernel* kernels;
   mk_u32 kernel_count;
-  Thread** (*current)();  // where this OS thread's running `Thread` is kept; the emulator sets it at each switch
+  Thread** (*current)();  // where this OS thread's running `Thread` is kept; the emulator sets it
+                          // at each switch
 };
 
-// The running thread of the module that includes this. Hidden, so that every shared object has its own.
+// The running thread of the module that includes this. Hidden, so that every shared object has its
+// own.
 __attribute__((visibility("hidden"))) inline thread_local Thread* current = nullptr;
 
 inline Thread** CurrentSlot() { return &current; }
@@ -141,21 +153,22 @@ struct ParamsOf<void (*)(Params)> {
 }  // namespace mk
 
 // One row of a module's table, from the kernel's function alone.
-#define MK_EMULATED_KERNEL(function)                                                  \
-  {                                                                                   \
-    #function, sizeof(::mk::emu::ParamsOf<decltype(&function)>::Type),                \
-        &::mk::emu::RunKernel<::mk::emu::ParamsOf<decltype(&function)>::Type, &function> \
+#define MK_EMULATED_KERNEL(function)                                                          \
+  {                                                                                           \
+#function, sizeof(::mk::emu::ParamsOf <decltype(&function)>::Type),                       \
+        &::mk::emu::RunKernel < ::mk::emu::ParamsOf < decltype(&function)> ::Type, &function> \
   }
 
 // Defines `symbol`, the module of the kernels listed. The build rule writes this line.
-#define MK_EMULATED_MODULE(symbol, module_name, ...)                                              \
-  static const ::mk::emu::Kernel symbol##_kernels[] = {__VA_ARGS__};                              \
-  extern "C" __attribute__((visibility("default"))) const ::mk::emu::Module symbol;               \
-  extern "C" const ::mk::emu::Module symbol = {sizeof(::mk::emu::Module),                         \
-                                               sizeof(::mk::emu::Services),                       \
-                                               module_name,                                       \
-                                               symbol##_kernels,                                  \
-                                               sizeof(symbol##_kernels) / sizeof(::mk::emu::Kernel), \
-                                               &::mk::emu::CurrentSlot};
+#define MK_EMULATED_MODULE(symbol, module_name, ...)                                \
+  static const ::mk::emu::Kernel symbol##_kernels[] = {__VA_ARGS__};                \
+  extern "C" __attribute__((visibility("default"))) const ::mk::emu::Module symbol; \
+  extern "C" const ::mk::emu::Module symbol = {                                     \
+      sizeof(::mk::emu::Module),                                                    \
+      sizeof(::mk::emu::Services),                                                  \
+      module_name,                                                                  \
+      symbol##_kernels,                                                             \
+      sizeof(symbol##_kernels) / sizeof(::mk::emu::Kernel),                         \
+      &::mk::emu::CurrentSlot};
 
 #endif  // MERGEKERNEL_KERNELS_DEVICE_EMULATED_H_

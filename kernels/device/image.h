@@ -15,7 +15,8 @@ enum class ImageKind : mk_u32 {
 struct DeviceImage {
   ImageKind kind;
   mk_u32 sm;            // 87, 110, ...; 0 for kEmulated
-  mk_u32 least_driver;  // the least CUDA version that a driver must support, as cuDriverGetVersion says it: 13000
+  mk_u32 least_driver;  // the least CUDA version that a driver must support, as cuDriverGetVersion
+                        // says it: 13000
   const void* data;     // uncompressed
   mk_u64 bytes;
 };

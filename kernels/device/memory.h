@@ -1,7 +1,7 @@
 // How device code reaches memory: plain loads, stores and atomics, on a GPU nothing but `*p`.
 //
-// T is trivially copyable, of 1, 2, 4, 8 or 16 bytes, and `p` is aligned to its size. Atomics are relaxed: they order
-// nothing; FenceDevice (ptx.h) does.
+// T is trivially copyable, of 1, 2, 4, 8 or 16 bytes, and `p` is aligned to its size. Atomics are
+// relaxed: they order nothing; FenceDevice (ptx.h) does.
 #ifndef MERGEKERNEL_KERNELS_DEVICE_MEMORY_H_
 #define MERGEKERNEL_KERNELS_DEVICE_MEMORY_H_
 
@@ -20,7 +20,8 @@ void* Reach(const T* p, emu::Access kind, emu::Site site) {
   return emu::current->services->access(emu::current, p, sizeof(T), kind, site);
 }
 
-// One OS thread runs all of a block, so a plain read and write are atomic here; the builtins tell a thread sanitizer.
+// One OS thread runs all of a block, so a plain read and write are atomic here; the builtins tell a
+// thread sanitizer.
 template <class T, class Combine>
 T Update(T* p, emu::Site site, Combine combine) {
   T* memory = static_cast<T*>(Reach(p, emu::Access::kAtomic, site));
@@ -69,7 +70,8 @@ T AtomicOr(T* p, T value, emu::Site site = emu::Site::Here()) {
 }
 template <class T>
 T AtomicCompareExchange(T* p, T expected, T value, emu::Site site = emu::Site::Here()) {
-  return detail::Update(p, site, [expected, value](T old) { return old == expected ? value : old; });
+  return detail::Update(p, site,
+                        [expected, value](T old) { return old == expected ? value : old; });
 }
 
 #else
@@ -109,7 +111,8 @@ MK_DEVICE T AtomicCompareExchange(T* p, T expected, T value) {
 
 #endif
 
-// The same memory as another type, for wide accesses: Load(As<Words4>(p)). REQUIRES alignment for V.
+// The same memory as another type, for wide accesses: Load(As<Words4>(p)). REQUIRES alignment for
+// V.
 template <class V, class T>
 MK_DEVICE const V* As(const T* p) {
   return reinterpret_cast<const V*>(p);

@@ -32,12 +32,13 @@ T Collect(emu::Op op, T value, int lane, mk_u32 detail, mk_u32 mask, emu::Site s
 }
 
 inline mk_u32 Barrier(emu::Barrier kind, int id, int threads, bool predicate, emu::Site site) {
-  return emu::current->services->barrier(emu::current, kind, static_cast<mk_u32>(id), static_cast<mk_u32>(threads),
-                                         predicate ? 1u : 0u, site);
+  return emu::current->services->barrier(emu::current, kind, static_cast<mk_u32>(id),
+                                         static_cast<mk_u32>(threads), predicate ? 1u : 0u, site);
 }
 
 // `d` and `c` are four words of any 32-bit type.
-inline void Mma(emu::Op op, void* d, const mk_u32 (&a)[4], const mk_u32 (&b)[2], const void* c, emu::Site site) {
+inline void Mma(emu::Op op, void* d, const mk_u32 (&a)[4], const mk_u32 (&b)[2], const void* c,
+                emu::Site site) {
   mk_u32 in[10];
   mk_u32 out[4];
   __builtin_memcpy(in, a, sizeof(a));
@@ -48,14 +49,16 @@ inline void Mma(emu::Op op, void* d, const mk_u32 (&a)[4], const mk_u32 (&b)[2],
   __builtin_memcpy(d, out, sizeof(out));
 }
 
-// Each lane reads its own row, so that the access is its own in every detector; the collective deals them out.
+// Each lane reads its own row, so that the access is its own in every detector; the collective
+// deals them out.
 template <int kCount>
 void LoadMatrices(emu::Op op, mk_u32 (&d)[kCount], const void* row, emu::Site site) {
   static_assert(kCount == 1 || kCount == 2 || kCount == 4, "1, 2 or 4 matrices");
   mk_u32 in[4] = {};
   emu::Thread* thread = emu::current;
   if (thread->linear % kWarpSize < 8 * kCount) {
-    const void* memory = thread->services->access(thread, row, 16, emu::Access::kLoadMatrixRow, site);
+    const void* memory =
+        thread->services->access(thread, row, 16, emu::Access::kLoadMatrixRow, site);
     __builtin_memcpy(in, memory, sizeof(in));
   }
   const emu::Collective part = {op, kFullMask, kCount, 0, site, in, d};
@@ -91,7 +94,8 @@ inline void FenceBlock(emu::Site site) { emu::current->services->fence(emu::curr
 
 template <class T>
 T Shuffle(T value, int source, int width, mk_u32 mask, emu::Site site) {
-  return detail::Collect(emu::Op::kShuffleIndex, value, source, static_cast<mk_u32>(width), mask, site);
+  return detail::Collect(emu::Op::kShuffleIndex, value, source, static_cast<mk_u32>(width), mask,
+                         site);
 }
 template <class T>
 T ShuffleUp(T value, int delta, int width, mk_u32 mask, emu::Site site) {
@@ -99,11 +103,13 @@ T ShuffleUp(T value, int delta, int width, mk_u32 mask, emu::Site site) {
 }
 template <class T>
 T ShuffleDown(T value, int delta, int width, mk_u32 mask, emu::Site site) {
-  return detail::Collect(emu::Op::kShuffleDown, value, delta, static_cast<mk_u32>(width), mask, site);
+  return detail::Collect(emu::Op::kShuffleDown, value, delta, static_cast<mk_u32>(width), mask,
+                         site);
 }
 template <class T>
 T ShuffleXor(T value, int lane_mask, int width, mk_u32 mask, emu::Site site) {
-  return detail::Collect(emu::Op::kShuffleXor, value, lane_mask, static_cast<mk_u32>(width), mask, site);
+  return detail::Collect(emu::Op::kShuffleXor, value, lane_mask, static_cast<mk_u32>(width), mask,
+                         site);
 }
 
 inline mk_u32 Ballot(bool predicate, mk_u32 mask, emu::Site site) {
@@ -150,25 +156,32 @@ void LoadMatrixTransposed(mk_u32 (&d)[kCount], const void* row, emu::Site site) 
   detail::LoadMatrices<kCount>(emu::Op::kLoadMatrixTransposed, d, row, site);
 }
 
-inline void MmaF16(float (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], const float (&c)[4], emu::Site site) {
+inline void MmaF16(float (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], const float (&c)[4],
+                   emu::Site site) {
   detail::Mma(emu::Op::kMmaF16, d, a, b, c, site);
 }
-inline void MmaBf16(float (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], const float (&c)[4], emu::Site site) {
+inline void MmaBf16(float (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], const float (&c)[4],
+                    emu::Site site) {
   detail::Mma(emu::Op::kMmaBf16, d, a, b, c, site);
 }
-inline void MmaTf32(float (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], const float (&c)[4], emu::Site site) {
+inline void MmaTf32(float (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], const float (&c)[4],
+                    emu::Site site) {
   detail::Mma(emu::Op::kMmaTf32, d, a, b, c, site);
 }
-inline void MmaS8(mk_i32 (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], const mk_i32 (&c)[4], emu::Site site) {
+inline void MmaS8(mk_i32 (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], const mk_i32 (&c)[4],
+                  emu::Site site) {
   detail::Mma(emu::Op::kMmaS8, d, a, b, c, site);
 }
 
 template <int kBytes>
 void CopyAsync(void* shared, const void* global, int source_bytes, emu::Site site) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "4, 8 or 16 bytes");
-  emu::current->services->copy_async(emu::current, shared, global, kBytes, static_cast<mk_u32>(source_bytes), site);
+  emu::current->services->copy_async(emu::current, shared, global, kBytes,
+                                     static_cast<mk_u32>(source_bytes), site);
 }
-inline void CopyAsyncCommit(emu::Site site) { emu::current->services->copy_commit(emu::current, site); }
+inline void CopyAsyncCommit(emu::Site site) {
+  emu::current->services->copy_commit(emu::current, site);
+}
 template <int kPending>
 void CopyAsyncWait(emu::Site site) {
   void* to;
@@ -184,17 +197,22 @@ void CopyAsyncWait(emu::Site site) {
 
 template <class T>
 T LoadReadOnly(const T* p, emu::Site site) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "2, 4, 8 or 16 bytes");
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16,
+                "2, 4, 8 or 16 bytes");
   T value;
-  __builtin_memcpy(&value, emu::current->services->access(emu::current, p, sizeof(T), emu::Access::kLoadReadOnly, site),
-                   sizeof(T));
+  __builtin_memcpy(
+      &value,
+      emu::current->services->access(emu::current, p, sizeof(T), emu::Access::kLoadReadOnly, site),
+      sizeof(T));
   return value;
 }
 template <class T>
 void StoreStreaming(T* p, T value, emu::Site site) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "2, 4, 8 or 16 bytes");
-  __builtin_memcpy(emu::current->services->access(emu::current, p, sizeof(T), emu::Access::kStore, site), &value,
-                   sizeof(T));
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16,
+                "2, 4, 8 or 16 bytes");
+  __builtin_memcpy(
+      emu::current->services->access(emu::current, p, sizeof(T), emu::Access::kStore, site), &value,
+      sizeof(T));
 }
 
 inline float ToFloat(half h) { return HalfBitsToFloat(h.bits); }

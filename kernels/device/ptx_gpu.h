@@ -1,4 +1,5 @@
-// The GPU's branch of ptx.h: inline assembly and the compiler's intrinsics. Included by ptx.h alone.
+// The GPU's branch of ptx.h: inline assembly and the compiler's intrinsics. Included by ptx.h
+// alone.
 #ifndef MERGEKERNEL_KERNELS_DEVICE_PTX_GPU_H_
 #define MERGEKERNEL_KERNELS_DEVICE_PTX_GPU_H_
 
@@ -13,7 +14,9 @@ MK_DEVICE mk_u32 Bits(float v) { return __float_as_uint(v); }
 MK_DEVICE mk_u32 Bits(mk_u32 v) { return v; }
 MK_DEVICE mk_u32 Bits(mk_i32 v) { return static_cast<mk_u32>(v); }
 
-MK_DEVICE mk_u32 SharedAddress(const void* p) { return static_cast<mk_u32>(__cvta_generic_to_shared(p)); }
+MK_DEVICE mk_u32 SharedAddress(const void* p) {
+  return static_cast<mk_u32>(__cvta_generic_to_shared(p));
+}
 
 }  // namespace detail
 
@@ -24,7 +27,9 @@ MK_DEVICE bool SyncThreadsOr(bool predicate) { return __syncthreads_or(predicate
 MK_DEVICE void SyncWarp(mk_u32 mask) { __syncwarp(mask); }
 MK_DEVICE void SyncWarp() { __syncwarp(); }
 
-MK_DEVICE void BarrierSync(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+MK_DEVICE void BarrierSync(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
 MK_DEVICE void BarrierArrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -75,7 +80,10 @@ MK_DEVICE void LoadMatrix(mk_u32 (&d)[kCount], const void* row) {
   static_assert(kCount == 1 || kCount == 2 || kCount == 4, "1, 2 or 4 matrices");
   const mk_u32 address = detail::SharedAddress(row);
   if constexpr (kCount == 1) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(d[0]) : "r"(address) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+                 : "=r"(d[0])
+                 : "r"(address)
+                 : "memory");
   } else if constexpr (kCount == 2) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                  : "=r"(d[0]), "=r"(d[1])
@@ -94,7 +102,10 @@ MK_DEVICE void LoadMatrixTransposed(mk_u32 (&d)[kCount], const void* row) {
   static_assert(kCount == 1 || kCount == 2 || kCount == 4, "1, 2 or 4 matrices");
   const mk_u32 address = detail::SharedAddress(row);
   if constexpr (kCount == 1) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" : "=r"(d[0]) : "r"(address) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+                 : "=r"(d[0])
+                 : "r"(address)
+                 : "memory");
   } else if constexpr (kCount == 2) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
                  : "=r"(d[0]), "=r"(d[1])
@@ -108,37 +119,44 @@ MK_DEVICE void LoadMatrixTransposed(mk_u32 (&d)[kCount], const void* row) {
   }
 }
 
-#define MK_MMA_F32(name, instruction)                                                                                \
-  MK_DEVICE void name(float(&d)[4], const mk_u32(&a)[4], const mk_u32(&b)[2], const float(&c)[4]) {                  \
-    asm volatile(instruction " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"                  \
-                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                                                    \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), \
-                   "f"(c[3]));                                                                                       \
+#define MK_MMA_F32(name, instruction)                                                           \
+  MK_DEVICE void name(float(&d)[4], const mk_u32(&a)[4], const mk_u32(&b)[2],                   \
+                      const float(&c)[4]) {                                                     \
+    asm volatile(instruction                                                                    \
+                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"         \
+                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                               \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), \
+                   "f"(c[1]), "f"(c[2]), "f"(c[3]));                                            \
   }
 MK_MMA_F32(MmaF16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 MK_MMA_F32(MmaBf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
 MK_MMA_F32(MmaTf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
 #undef MK_MMA_F32
 
-MK_DEVICE void MmaS8(mk_i32 (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], const mk_i32 (&c)[4]) {
+MK_DEVICE void MmaS8(mk_i32 (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2],
+                     const mk_i32 (&c)[4]) {
   asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, "
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+      "%9}, {%10, %11, %12, "
       "%13};"
       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]),
+        "r"(c[2]), "r"(c[3]));
 }
 
 template <int kBytes>
 MK_DEVICE void CopyAsync(void* shared, const void* global, int source_bytes) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "4, 8 or 16 bytes");
   if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(detail::SharedAddress(shared)), "l"(global),
-                 "r"(source_bytes)
-                 : "memory");
+    asm volatile(
+        "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(detail::SharedAddress(shared)),
+        "l"(global), "r"(source_bytes)
+        : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(detail::SharedAddress(shared)), "l"(global),
-                 "n"(kBytes), "r"(source_bytes)
-                 : "memory");
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(detail::SharedAddress(shared)),
+        "l"(global), "n"(kBytes), "r"(source_bytes)
+        : "memory");
   }
 }
 MK_DEVICE void CopyAsyncCommit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -149,7 +167,8 @@ MK_DEVICE void CopyAsyncWait() {
 
 template <class T>
 MK_DEVICE T LoadReadOnly(const T* p) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "2, 4, 8 or 16 bytes");
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16,
+                "2, 4, 8 or 16 bytes");
   T value;
   if constexpr (sizeof(T) == 2) {
     mk_u16 w;
@@ -175,7 +194,8 @@ MK_DEVICE T LoadReadOnly(const T* p) {
 
 template <class T>
 MK_DEVICE void StoreStreaming(T* p, T value) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "2, 4, 8 or 16 bytes");
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16,
+                "2, 4, 8 or 16 bytes");
   if constexpr (sizeof(T) == 2) {
     mk_u16 w;
     __builtin_memcpy(&w, &value, sizeof(w));
@@ -191,7 +211,8 @@ MK_DEVICE void StoreStreaming(T* p, T value) {
   } else {
     mk_u32 w[4];
     __builtin_memcpy(w, &value, sizeof(w));
-    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(w[0]), "r"(w[1]),
+                 "r"(w[2]), "r"(w[3])
                  : "memory");
   }
 }

@@ -1,5 +1,6 @@
-// The 16-bit floating-point types of device code, as storage: arithmetic is done in fp32 (ToFloat, ToHalf, ... of ptx.h).
-// Plain bits, so that host code, parameter structs and NVRTC can have them without any header of CUDA's.
+// The 16-bit floating-point types of device code, as storage: arithmetic is done in fp32 (ToFloat,
+// ToHalf, ... of ptx.h). Plain bits, so that host code, parameter structs and NVRTC can have them
+// without any header of CUDA's.
 #ifndef MERGEKERNEL_KERNELS_DEVICE_TYPES_H_
 #define MERGEKERNEL_KERNELS_DEVICE_TYPES_H_
 

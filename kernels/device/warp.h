@@ -1,4 +1,5 @@
-// Reductions over a warp, by shuffles: every lane gets the result, and it is the same in all of them.
+// Reductions over a warp, by shuffles: every lane gets the result, and it is the same in all of
+// them.
 #ifndef MERGEKERNEL_KERNELS_DEVICE_WARP_H_
 #define MERGEKERNEL_KERNELS_DEVICE_WARP_H_
 
@@ -11,7 +12,8 @@ namespace device {
 template <int kWidth = kWarpSize>
 MK_DEVICE float WarpSum(float value MK_SITE) {
   MK_UNROLL
-  for (int step = kWidth / 2; step > 0; step /= 2) value += ShuffleXor(value, step, kWarpSize, kFullMask MK_PASS_SITE);
+  for (int step = kWidth / 2; step > 0; step /= 2)
+    value += ShuffleXor(value, step, kWarpSize, kFullMask MK_PASS_SITE);
   return value;
 }
 

@@ -29,7 +29,8 @@ void Launch::Collect(ThreadRun* t, const Collective* part) {
   const uint32_t lane = t->linear % 32;
   WarpRun* warp = &warps_[index];
   if ((part->mask >> lane & 1u) == 0) {
-    Found(t, FindingKind::kBadCollective, OpName(part->op), part->site, "", "its own mask does not name this lane", true);
+    Found(t, FindingKind::kBadCollective, OpName(part->op), part->site, "",
+          "its own mask does not name this lane", true);
     return;
   }
   char* key = &warp->keys[warp->generation % 2];
@@ -53,15 +54,20 @@ void Launch::Collect(ThreadRun* t, const Collective* part) {
 void Launch::Judge(ThreadRun* t, const Collective* part) {
   const uint32_t first = t->linear / 32 * 32;
   const uint32_t lane = t->linear % 32;
-  for (uint32_t others = warps_[first / 32].waiting & part->mask & ~(1u << lane); others != 0; others &= others - 1) {
+  for (uint32_t others = warps_[first / 32].waiting & part->mask & ~(1u << lane); others != 0;
+       others &= others - 1) {
     const ThreadRun& other = *threads_[first + static_cast<uint32_t>(__builtin_ctz(others))];
     const Collective& theirs = *other.part;
     if ((theirs.mask >> lane & 1u) == 0) continue;  // it waits for others first
-    const bool same = theirs.op == part->op && theirs.mask == part->mask && theirs.detail == part->detail &&
+    const bool same = theirs.op == part->op && theirs.mask == part->mask &&
+                      theirs.detail == part->detail &&
                       (!IsMatrixOp(part->op) || SameSite(theirs.site, part->site));
     if (same) continue;
-    Found(FindingKind::kDivergence, "", "lanes that name each other in their masks met at different collectives",
-          {PartyOf(other, OpName(theirs.op), theirs.site), PartyOf(*t, OpName(part->op), part->site)}, true);
+    Found(
+        FindingKind::kDivergence, "",
+        "lanes that name each other in their masks met at different collectives",
+        {PartyOf(other, OpName(theirs.op), theirs.site), PartyOf(*t, OpName(part->op), part->site)},
+        true);
     return;
   }
 }
@@ -128,11 +134,12 @@ void Launch::Account(Op op, uint32_t first, uint32_t lanes) {
   }
 }
 
-uint32_t Launch::ArriveAtBarrier(ThreadRun* t, Barrier kind, uint32_t id, uint32_t count, uint32_t predicate,
-                                 const Site& site) {
+uint32_t Launch::ArriveAtBarrier(ThreadRun* t, Barrier kind, uint32_t id, uint32_t count,
+                                 uint32_t predicate, const Site& site) {
   const char* name = BarrierName(kind, id);
   if (Ignored(site, name)) return predicate;
-  if (id >= kBarriers || count % 32 != 0 || count > (threads_count_ + 31) / 32 * 32 || (kind == Barrier::kArrive && count == 0)) {
+  if (id >= kBarriers || count % 32 != 0 || count > (threads_count_ + 31) / 32 * 32 ||
+      (kind == Barrier::kArrive && count == 0)) {
     Found(t, FindingKind::kBadCollective, name, site, "",
           "barrier " + std::to_string(id) + " of " + std::to_string(count) +
               " threads: ids are 0..15, and counts a multiple of 32 within the block",
@@ -146,8 +153,10 @@ uint32_t Launch::ArriveAtBarrier(ThreadRun* t, Barrier kind, uint32_t id, uint32
     b.kind = kind;
     b.holds = 0;
   } else if (b.expected != count || (count == 0 && (b.kind != kind || !SameSite(b.site, site)))) {
-    Found(FindingKind::kDivergence, "", "threads met at the same barrier from different places, or with other counts",
-          {PartyOf(*threads_[b.arrived.front()], "waits", b.site), PartyOf(*t, "arrives", site)}, true);
+    Found(FindingKind::kDivergence, "",
+          "threads met at the same barrier from different places, or with other counts",
+          {PartyOf(*threads_[b.arrived.front()], "waits", b.site), PartyOf(*t, "arrives", site)},
+          true);
     return 0;
   }
   char* key = &b.keys[b.generation % 2];

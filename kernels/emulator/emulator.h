@@ -7,7 +7,8 @@
 //   EXPECT_TRUE(report.ok()) << report.Text();
 //   EXPECT_EQ(y.Host(), expected);
 //
-// What it finds and counts is in options.h, finding.h and traffic.h; sweep.h runs a launch under everything there is.
+// What it finds and counts is in options.h, finding.h and traffic.h; sweep.h runs a launch under
+// everything there is.
 #ifndef MERGEKERNEL_KERNELS_EMULATOR_EMULATOR_H_
 #define MERGEKERNEL_KERNELS_EMULATOR_EMULATOR_H_
 
@@ -60,14 +61,15 @@ class Emulator {
 
   DeviceMemory& memory() { return memory_; }
 
-  // Runs the launch to its end, or to where it cannot go on; blocks. Whatever is wrong is in the report, the launch's own
-  // mistakes (no such kernel, another size of parameters, too many threads) as kBadLaunch with nothing run.
-  Report Run(const Module& module, const std::string& kernel, const LaunchShape& shape, const void* params,
-             uint32_t params_bytes, const Options& options = {});
+  // Runs the launch to its end, or to where it cannot go on; blocks. Whatever is wrong is in the
+  // report, the launch's own mistakes (no such kernel, another size of parameters, too many
+  // threads) as kBadLaunch with nothing run.
+  Report Run(const Module& module, const std::string& kernel, const LaunchShape& shape,
+             const void* params, uint32_t params_bytes, const Options& options = {});
 
   template <class Params>
-  Report Run(const Module& module, const std::string& kernel, const LaunchShape& shape, const Params& params,
-             const Options& options = {}) {
+  Report Run(const Module& module, const std::string& kernel, const LaunchShape& shape,
+             const Params& params, const Options& options = {}) {
     return Run(module, kernel, shape, &params, sizeof(Params), options);
   }
 
@@ -76,13 +78,16 @@ class Emulator {
   std::unique_ptr<Launch> launch_;
 };
 
-// An array of the emulator's device memory with a copy on the host's side. The emulator must outlive it.
+// An array of the emulator's device memory with a copy on the host's side. The emulator must
+// outlive it.
 template <class T>
 class DeviceArray {
  public:
   // `count` elements that nobody has written.
   DeviceArray(DeviceMemory* memory, const std::string& name, uint64_t count)
-      : memory_(memory), count_(count), device_(static_cast<T*>(memory->Allocate(count * sizeof(T), name))) {}
+      : memory_(memory),
+        count_(count),
+        device_(static_cast<T*>(memory->Allocate(count * sizeof(T), name))) {}
   DeviceArray(DeviceMemory* memory, const std::string& name, const std::vector<T>& values)
       : DeviceArray(memory, name, values.size()) {
     Set(values);
@@ -92,7 +97,9 @@ class DeviceArray {
   DeviceArray& operator=(const DeviceArray&) = delete;
 
   T* device() const { return device_; }
-  void Set(const std::vector<T>& values) { memory_->CopyIn(device_, values.data(), values.size() * sizeof(T)); }
+  void Set(const std::vector<T>& values) {
+    memory_->CopyIn(device_, values.data(), values.size() * sizeof(T));
+  }
   std::vector<T> Host() const {
     std::vector<T> values(count_);
     memory_->CopyOut(values.data(), device_, count_ * sizeof(T));

@@ -3,7 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// The context functions under boost::context::fiber: a fiber that is abandoned in a deadlock must not be unwound.
+// The context functions under boost::context::fiber: a fiber that is abandoned in a deadlock must
+// not be unwound.
 #include <boost/context/detail/fcontext.hpp>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -11,7 +12,8 @@
 #define MK_ASAN_FIBERS 1
 #endif
 
-// Weak: this room is compiled without a thread sanitizer, and linked with one where the kernels are watched by it.
+// Weak: this room is compiled without a thread sanitizer, and linked with one where the kernels are
+// watched by it.
 extern "C" {
 void* __tsan_get_current_fiber() __attribute__((weak));
 void* __tsan_create_fiber(unsigned flags) __attribute__((weak));
@@ -41,7 +43,8 @@ void Arrive(const transfer_t& transfer) {
   const Jump jump = *static_cast<const Jump*>(transfer.data);
   jump.from->context = transfer.fctx;
 #ifdef MK_ASAN_FIBERS
-  __sanitizer_finish_switch_fiber(jump.to->asan_fake_stack, &jump.from->stack_bottom, &jump.from->stack_bytes);
+  __sanitizer_finish_switch_fiber(jump.to->asan_fake_stack, &jump.from->stack_bottom,
+                                  &jump.from->stack_bytes);
 #endif
 }
 
@@ -69,8 +72,8 @@ bool StackPool::Reserve(uint32_t count, size_t bytes) {
   Release();
   bytes_ = bytes;
   pitch_ = bytes + page;
-  void* memory = mmap(nullptr, pitch_ * count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                      0);
+  void* memory = mmap(nullptr, pitch_ * count, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   base_ = static_cast<char*>(memory);
   count_ = count;
@@ -82,8 +85,10 @@ bool StackPool::Reserve(uint32_t count, size_t bytes) {
 
 void* StackPool::Bottom(uint32_t index) const { return base_ + (index + 1) * pitch_ - bytes_; }
 
-void StartFiber(Fiber* fiber, const StackPool& stacks, uint32_t index, void (*entry)(void*), void* argument) {
-  // Stacks lie a power of two apart, so their tops would share cache sets: each starts a little lower.
+void StartFiber(Fiber* fiber, const StackPool& stacks, uint32_t index, void (*entry)(void*),
+                void* argument) {
+  // Stacks lie a power of two apart, so their tops would share cache sets: each starts a little
+  // lower.
   const size_t colour = (index * size_t{1088}) % 8192 & ~size_t{63};
   char* bottom = static_cast<char*>(stacks.Bottom(index));
   fiber->stack_bottom = bottom;
@@ -91,7 +96,8 @@ void StartFiber(Fiber* fiber, const StackPool& stacks, uint32_t index, void (*en
   fiber->asan_fake_stack = nullptr;
   fiber->entry = entry;
   fiber->argument = argument;
-  fiber->context = make_fcontext(bottom + stacks.bytes() - colour, stacks.bytes() - colour, &Trampoline);
+  fiber->context =
+      make_fcontext(bottom + stacks.bytes() - colour, stacks.bytes() - colour, &Trampoline);
   fiber->tsan_fiber = __tsan_create_fiber != nullptr ? __tsan_create_fiber(0) : nullptr;
 }
 
@@ -103,7 +109,8 @@ void AdoptThread(Fiber* fiber) {
 void SwitchFiber(Fiber* from, Fiber* to, bool for_good) {
   Jump jump = {from, to};
 #ifdef MK_ASAN_FIBERS
-  __sanitizer_start_switch_fiber(for_good ? nullptr : &from->asan_fake_stack, to->stack_bottom, to->stack_bytes);
+  __sanitizer_start_switch_fiber(for_good ? nullptr : &from->asan_fake_stack, to->stack_bottom,
+                                 to->stack_bytes);
 #else
   (void)for_good;
 #endif

@@ -1,6 +1,8 @@
-// Fibers: stacks and switches over Boost.Context, announced to AddressSanitizer and ThreadSanitizer.
+// Fibers: stacks and switches over Boost.Context, announced to AddressSanitizer and
+// ThreadSanitizer.
 //
-// To a thread sanitizer a switch orders nothing: whatever orders two fibers must be said by Release and Acquire.
+// To a thread sanitizer a switch orders nothing: whatever orders two fibers must be said by Release
+// and Acquire.
 #ifndef MERGEKERNEL_KERNELS_EMULATOR_FIBER_H_
 #define MERGEKERNEL_KERNELS_EMULATOR_FIBER_H_
 
@@ -18,8 +20,8 @@ class StackPool {
   StackPool(const StackPool&) = delete;
   StackPool& operator=(const StackPool&) = delete;
 
-  // At least `count` stacks of `bytes` each. False where the system gives no memory. Stacks of before may move: REQUIRES
-  // that none is in use.
+  // At least `count` stacks of `bytes` each. False where the system gives no memory. Stacks of
+  // before may move: REQUIRES that none is in use.
   bool Reserve(uint32_t count, size_t bytes);
   void* Bottom(uint32_t index) const;  // lowest address
   size_t bytes() const { return bytes_; }
@@ -42,8 +44,10 @@ struct Fiber {
   void* argument = nullptr;
 };
 
-// Makes `fiber` ready to run entry(argument) on stack `index`; the entry must not return but switch away for good.
-void StartFiber(Fiber* fiber, const StackPool& stacks, uint32_t index, void (*entry)(void*), void* argument);
+// Makes `fiber` ready to run entry(argument) on stack `index`; the entry must not return but switch
+// away for good.
+void StartFiber(Fiber* fiber, const StackPool& stacks, uint32_t index, void (*entry)(void*),
+                void* argument);
 
 // The calling flow of control becomes `fiber`.
 void AdoptThread(Fiber* fiber);
@@ -54,7 +58,8 @@ void SwitchFiber(Fiber* from, Fiber* to, bool for_good = false);
 // Gives back what sanitizers hold for a fiber that will not run again.
 void EndFiber(Fiber* fiber);
 
-// For a thread sanitizer: what happened before Release(key) happens before what follows a later Acquire(key).
+// For a thread sanitizer: what happened before Release(key) happens before what follows a later
+// Acquire(key).
 void Release(void* key);
 void Acquire(void* key);
 

@@ -55,8 +55,9 @@ std::string Finding::Text() const {
   text += ": " + what + "\n";
   for (const Party& p : parties) {
     text += "  block " + std::to_string(p.block) + " thread (" + std::to_string(p.thread.x) + "," +
-            std::to_string(p.thread.y) + "," + std::to_string(p.thread.z) + "), warp " + std::to_string(p.linear / 32) +
-            " lane " + std::to_string(p.linear % 32) + ": " + p.does + " at " + SiteText(p.site);
+            std::to_string(p.thread.y) + "," + std::to_string(p.thread.z) + "), warp " +
+            std::to_string(p.linear / 32) + " lane " + std::to_string(p.linear % 32) + ": " +
+            p.does + " at " + SiteText(p.site);
     if (p.last_sync_name != nullptr) {
       text += ", after " + std::string(p.last_sync_name) + " at " + SiteText(p.last_sync);
     }

@@ -35,8 +35,8 @@ struct Party {
   uint32_t linear = 0;  // in the block
   uint64_t block = 0;   // in the grid, x fastest
   Site site = {nullptr, 0};
-  const char* does = "";               // "stores", "loads", ...
-  Site last_sync = {nullptr, 0};       // the last synchronisation it passed before, if any
+  const char* does = "";          // "stores", "loads", ...
+  Site last_sync = {nullptr, 0};  // the last synchronisation it passed before, if any
   const char* last_sync_name = nullptr;
 };
 

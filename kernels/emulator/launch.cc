@@ -37,8 +37,8 @@ const Kernel* FindKernel(const Module& module, const std::string& name) {
 Emulator::Emulator() : launch_(std::make_unique<Launch>(&memory_)) {}
 Emulator::~Emulator() = default;
 
-Report Emulator::Run(const Module& module, const std::string& kernel, const LaunchShape& shape, const void* params,
-                     uint32_t params_bytes, const Options& options) {
+Report Emulator::Run(const Module& module, const std::string& kernel, const LaunchShape& shape,
+                     const void* params, uint32_t params_bytes, const Options& options) {
   return launch_->Run(module, kernel, shape, params, params_bytes, options);
 }
 
@@ -56,7 +56,8 @@ std::string Report::Text() const {
   return text;
 }
 
-std::string Launch::Check(const Module& module, const LaunchShape& shape, uint32_t params_bytes) const {
+std::string Launch::Check(const Module& module, const LaunchShape& shape,
+                          uint32_t params_bytes) const {
   if (module.struct_size < sizeof(Module) || module.services_bytes > sizeof(Services)) {
     return "module was compiled against another emulator";
   }
@@ -70,20 +71,21 @@ std::string Launch::Check(const Module& module, const LaunchShape& shape, uint32
       threads > Scheduler::kMaxThreads) {
     return "block " + Text(shape.block) + " not in 1..1024 threads";
   }
-  if (shape.grid.y > kMaxGridYz || shape.grid.z > kMaxGridYz || shape.grid.x == 0 || shape.grid.y == 0 ||
-      shape.grid.z == 0 || Volume(shape.grid) >= kMaxBlocks) {
+  if (shape.grid.y > kMaxGridYz || shape.grid.z > kMaxGridYz || shape.grid.x == 0 ||
+      shape.grid.y == 0 || shape.grid.z == 0 || Volume(shape.grid) >= kMaxBlocks) {
     return "grid " + Text(shape.grid) + " is empty or beyond 2^31 blocks, or y or z > 65535";
   }
   if (shape.dynamic_shared_bytes > options_.shared_limit_bytes) {
     return "dynamic shared memory of " + std::to_string(shape.dynamic_shared_bytes) + " bytes > " +
            std::to_string(options_.shared_limit_bytes);
   }
-  if (options_.shared_limit_bytes > kWindowBytes - kDynamicBegin) return "shared_limit_bytes beyond the emulator's window";
+  if (options_.shared_limit_bytes > kWindowBytes - kDynamicBegin)
+    return "shared_limit_bytes beyond the emulator's window";
   return "";
 }
 
-Report Launch::Run(const Module& module, const std::string& name, const LaunchShape& shape, const void* params,
-                   uint32_t params_bytes, const Options& options) {
+Report Launch::Run(const Module& module, const std::string& name, const LaunchShape& shape,
+                   const void* params, uint32_t params_bytes, const Options& options) {
   options_ = options;
   report_ = Report{};
   kernel_name_ = name;
@@ -98,7 +100,8 @@ Report Launch::Run(const Module& module, const std::string& name, const LaunchSh
   threads_count_ = static_cast<uint32_t>(Volume(shape.block));
   std::string refused = Check(module, shape, params_bytes);
   if (refused.empty() &&
-      !stacks_.Reserve(threads_count_, options.stack_bytes != 0 ? options.stack_bytes : kStackBytes)) {
+      !stacks_.Reserve(threads_count_,
+                       options.stack_bytes != 0 ? options.stack_bytes : kStackBytes)) {
     refused = "no memory for " + std::to_string(threads_count_) + " stacks";
   }
   if (!refused.empty()) {
@@ -159,7 +162,8 @@ void Launch::BeginBlock(uint64_t block) {
   for (uint32_t i = 0; i < threads_count_; ++i) {
     ThreadRun& t = *threads_[i];
     t.thread_index = {i % size.x, i / size.x % size.y, i / size.x / size.y};
-    t.block_index = {static_cast<uint32_t>(block % grid.x), static_cast<uint32_t>(block / grid.x % grid.y),
+    t.block_index = {static_cast<uint32_t>(block % grid.x),
+                     static_cast<uint32_t>(block / grid.x % grid.y),
                      static_cast<uint32_t>(block / grid.x / grid.y)};
     t.block_size = size;
     t.grid_size = grid;
@@ -170,7 +174,8 @@ void Launch::BeginBlock(uint64_t block) {
     t.part = nullptr;
     t.barrier = -1;
     t.last_sync_name = nullptr;
-    t.accesses_in_a_row = t.starved = 0;
+    t.last_address = nullptr;
+    t.same_loads = t.spin_turns = 0;
     t.copies.clear();
     t.group = 0;
     warps_[i / 32].live |= 1u << (i % 32);
@@ -195,7 +200,8 @@ void Launch::EndBlock() {
 
 void Launch::AllocateShared(uint32_t offset, uint32_t bytes) {
   std::memset(window_->bytes + offset, kPoison, bytes);
-  std::fill_n(window_state_.begin() + offset, bytes, options_.uninitialised ? kUnwritten : kWritten);
+  std::fill_n(window_state_.begin() + offset, bytes,
+              options_.uninitialised ? kUnwritten : kWritten);
 }
 
 void Launch::FiberEntry(void* argument) {
@@ -240,7 +246,6 @@ void Launch::SwitchTo(ThreadRun* from, uint32_t to, bool for_good) {
   ThreadRun* next = threads_[to].get();
   if (next == from) return;
   ++traffic_.counts.switches;
-  from->accesses_in_a_row = 0;
   *slot_ = next;
   SwitchFiber(&from->fiber, &next->fiber, for_good);
 }
@@ -288,7 +293,9 @@ const Services& Launch::Table() {
   static constexpr Services kTable = {
       sizeof(Services),
       [](Thread* thread, const void* address, mk_u32 bytes, Access kind, Site site) {
-        return Serve(thread, [&](Launch* l, ThreadRun* t) { return l->Reach(t, address, bytes, kind, site); });
+        return Serve(thread, [&](Launch* l, ThreadRun* t) {
+          return l->Reach(t, address, bytes, kind, site);
+        });
       },
       [](Thread* thread, const Collective* part) {
         Serve(thread, [&](Launch* l, ThreadRun* t) { l->Collect(t, part); });
@@ -306,19 +313,25 @@ const Services& Launch::Table() {
       [](Thread* thread, mk_u32, Site site) {
         return Serve(thread, [&](Launch* l, ThreadRun* t) { return l->DynamicShared(t, site); });
       },
-      [](Thread* thread, void* shared, const void* global, mk_u32 bytes, mk_u32 source_bytes, Site site) {
-        Serve(thread, [&](Launch* l, ThreadRun* t) { l->CopyAsync(t, shared, global, bytes, source_bytes, site); });
+      [](Thread* thread, void* shared, const void* global, mk_u32 bytes, mk_u32 source_bytes,
+         Site site) {
+        Serve(thread, [&](Launch* l, ThreadRun* t) {
+          l->CopyAsync(t, shared, global, bytes, source_bytes, site);
+        });
       },
       [](Thread* thread, Site) { ++static_cast<ThreadRun*>(thread)->group; },
       [](Thread* thread, mk_u32 pending, Site site, void** to, const void** from, mk_u32* bytes) {
-        return Serve(thread, [&](Launch* l, ThreadRun* t) { return l->CopyWait(t, pending, site, to, from, bytes); });
+        return Serve(thread, [&](Launch* l, ThreadRun* t) {
+          return l->CopyWait(t, pending, site, to, from, bytes);
+        });
       },
       [](Thread* thread, bool whole_device, Site) {
         if (whole_device) static_cast<ThreadRun*>(thread)->launch->clocks_.Fence();
       },
       [](Thread* thread, const char* what, Site site) {
         Serve(thread, [&](Launch* l, ThreadRun* t) {
-          l->Found(t, FindingKind::kAssertion, "asserts", site, "", std::string("does not hold: ") + what, true);
+          l->Found(t, FindingKind::kAssertion, "asserts", site, "",
+                   std::string("does not hold: ") + what, true);
         });
       },
   };

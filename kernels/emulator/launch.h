@@ -1,4 +1,5 @@
-// The insides of one launch: its threads, warps and barriers, and the services that device code calls. Not for users.
+// The insides of one launch: its threads, warps and barriers, and the services that device code
+// calls. Not for users.
 #ifndef MERGEKERNEL_KERNELS_EMULATOR_LAUNCH_H_
 #define MERGEKERNEL_KERNELS_EMULATOR_LAUNCH_H_
 
@@ -20,13 +21,13 @@ namespace mk {
 namespace emu {
 
 struct AsyncCopy {
-  void* to;           // host addresses
-  const void* from;   // null: nothing is read
-  uint32_t offset;    // of `to` in the shared window
+  void* to;          // host addresses
+  const void* from;  // null: nothing is read
+  uint32_t offset;   // of `to` in the shared window
   uint32_t bytes, source_bytes;
   uint64_t group;
   Site site;
-  bool done;          // eager
+  bool done;  // eager
   alignas(16) unsigned char staged[16];
 };
 
@@ -41,14 +42,15 @@ struct ThreadRun : Thread {
   uint32_t barrier_result = 0;
   Site last_sync = {nullptr, 0};
   const char* last_sync_name = nullptr;
-  uint32_t accesses_in_a_row = 0;  // since it last was switched to
-  uint32_t starved = 0;            // how often that ran out
+  const void* last_address = nullptr;  // of its last access
+  uint32_t same_loads = 0;             // loads of it on end
+  uint32_t spin_turns = 0;             // how often others got a turn for that
   std::deque<AsyncCopy> copies;
   uint64_t group = 0;  // the open one
 };
 
-// `keys` stand for a meeting to a thread sanitizer: two in turn, as the first may already come to the next one while the
-// last has not yet left this one.
+// `keys` stand for a meeting to a thread sanitizer: two in turn, as the first may already come to
+// the next one while the last has not yet left this one.
 struct WarpRun {
   uint32_t live = 0;     // lanes that exist and have not exited
   uint32_t waiting = 0;  // in a collective
@@ -77,13 +79,13 @@ struct SharedArray {
 class Launch {
  public:
   explicit Launch(DeviceMemory* memory) : memory_(memory) {}
-  Report Run(const Module& module, const std::string& name, const LaunchShape& shape, const void* params,
-             uint32_t params_bytes, const Options& options);
+  Report Run(const Module& module, const std::string& name, const LaunchShape& shape,
+             const void* params, uint32_t params_bytes, const Options& options);
 
  private:
   static constexpr uint32_t kBarriers = 16;
   static constexpr uint32_t kWindowBytes = 256 * 1024;
-  static constexpr uint32_t kStaticBegin = 1024;      // below: like a null pointer
+  static constexpr uint32_t kStaticBegin = 1024;  // below: like a null pointer
   static constexpr uint32_t kDynamicBegin = 64 * 1024;
   enum ByteState : uint8_t { kOutside = 0, kUnwritten = 1, kWritten = 2 };
 
@@ -94,9 +96,9 @@ class Launch {
   void EndBlock();
   static void FiberEntry(void* thread);
   void Exit(ThreadRun* t);
-  void Wait(ThreadRun* t);                             // until it is made ready, or stop_
+  void Wait(ThreadRun* t);  // until it is made ready, or stop_
   void SwitchTo(ThreadRun* from, uint32_t to, bool for_good = false);
-  [[noreturn]] void Abandon(ThreadRun* t);             // the launch ends here
+  [[noreturn]] void Abandon(ThreadRun* t);  // the launch ends here
   void ReportStuck();
   void AllocateShared(uint32_t offset, uint32_t bytes);
 
@@ -104,11 +106,13 @@ class Launch {
   uint32_t SiteId(const Site& site);
   Party PartyOf(const ThreadRun& t, const char* does, const Site& site) const;
   Party PartyOf(const Stamp& stamp, const char* does) const;
-  // Where the finding is fatal or there are enough of them, the launch stops: the caller returns without going on, and
-  // the service it was called from abandons the block. So nothing that owns memory is left on a fiber's stack.
-  void Found(FindingKind kind, const std::string& place, const std::string& what, const std::vector<Party>& parties, bool fatal = false);
-  void Found(ThreadRun* t, FindingKind kind, const char* does, const Site& site, const std::string& place,
-             const std::string& what, bool fatal = false);
+  // Where the finding is fatal or there are enough of them, the launch stops: the caller returns
+  // without going on, and the service it was called from abandons the block. So nothing that owns
+  // memory is left on a fiber's stack.
+  void Found(FindingKind kind, const std::string& place, const std::string& what,
+             const std::vector<Party>& parties, bool fatal = false);
+  void Found(ThreadRun* t, FindingKind kind, const char* does, const Site& site,
+             const std::string& place, const std::string& what, bool fatal = false);
   std::string SharedPlace(uint32_t offset) const;
   static std::string GlobalPlace(const Buffer& buffer, uint64_t offset);
   // True where the synchronisation at `site` is to be passed over.
@@ -119,27 +123,29 @@ class Launch {
   void* Reach(ThreadRun* t, const void* address, uint32_t bytes, Access kind, const Site& site);
   void* ReachGlobal(ThreadRun* t, uint64_t address, uint32_t bytes, Access kind, const Site& site);
   void* ReachShared(ThreadRun* t, uint64_t offset, uint32_t bytes, Access kind, const Site& site);
-  void Race(ThreadRun* t, RaceShadow* shadow, uint64_t offset, uint32_t bytes, Access kind, const Site& site,
-            const Buffer* buffer);
-  void Breathe(ThreadRun* t, const Site& site);        // before each access: preemption, fairness
+  void Race(ThreadRun* t, RaceShadow* shadow, uint64_t offset, uint32_t bytes, Access kind,
+            const Site& site, const Buffer* buffer);
+  void Breathe(ThreadRun* t);  // before each access: preemption
+  void LetOthersStore(ThreadRun* t, const void* address, Access kind, const Site& site);
   void* Scratch();
   Buffer* FindBuffer(uint64_t host_address);
-  void* StaticShared(ThreadRun* t, const void* key, const char* name, uint32_t bytes, uint32_t align,
-                     const Site& site);
+  void* StaticShared(ThreadRun* t, const void* key, const char* name, uint32_t bytes,
+                     uint32_t align, const Site& site);
   void* DynamicShared(ThreadRun* t, const Site& site);
 
   // async_copy.cc
-  void CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t bytes, uint32_t source_bytes,
-                 const Site& site);
-  bool CopyWait(ThreadRun* t, uint32_t pending, const Site& site, void** to, const void** from, uint32_t* bytes);
+  void CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t bytes,
+                 uint32_t source_bytes, const Site& site);
+  bool CopyWait(ThreadRun* t, uint32_t pending, const Site& site, void** to, const void** from,
+                uint32_t* bytes);
 
   // collective.cc
   void Collect(ThreadRun* t, const Collective* part);
-  void Judge(ThreadRun* t, const Collective* part);    // finds divergence
+  void Judge(ThreadRun* t, const Collective* part);  // finds divergence
   bool TryComplete(WarpRun* warp, uint32_t first, uint32_t lanes);
   void Account(Op op, uint32_t first, uint32_t lanes);
-  uint32_t ArriveAtBarrier(ThreadRun* t, Barrier kind, uint32_t id, uint32_t count, uint32_t predicate,
-                           const Site& site);
+  uint32_t ArriveAtBarrier(ThreadRun* t, Barrier kind, uint32_t id, uint32_t count,
+                           uint32_t predicate, const Site& site);
   bool TryCompleteBarrier(uint32_t id);
 
   static const Services& Table();
@@ -170,9 +176,9 @@ class Launch {
   struct Window {
     alignas(128) unsigned char bytes[kWindowBytes];
   };
-  std::unique_ptr<Window> window_;                     // the block's shared memory
-  std::vector<uint8_t> window_state_;                  // ByteState per byte
-  std::vector<uint16_t> window_pending_;               // per word: 1 + the thread whose copy is under way
+  std::unique_ptr<Window> window_;        // the block's shared memory
+  std::vector<uint8_t> window_state_;     // ByteState per byte
+  std::vector<uint16_t> window_pending_;  // per word: 1 + the thread whose copy is under way
   RaceShadow window_shadow_{true};
   std::vector<SharedArray> shared_arrays_;
   uint32_t static_end_ = kStaticBegin;
@@ -183,12 +189,12 @@ class Launch {
   uint32_t recent_next_ = 0;
   std::set<std::tuple<int, uint32_t, uint32_t>> seen_;  // findings already reported: kind and sites
   alignas(16) unsigned char scratch_[16];
-  AsyncCopy waited_;                                   // what CopyWait last handed out
+  AsyncCopy waited_;  // what CopyWait last handed out
   std::vector<uint16_t> joined_;
 };
 
-// warp_ops.cc: what the lanes in `lanes` of one warp get; `parts` are theirs. Returns a message where a lane asks for
-// what the instruction forbids (`*culprit`), else null.
+// warp_ops.cc: what the lanes in `lanes` of one warp get; `parts` are theirs. Returns a message
+// where a lane asks for what the instruction forbids (`*culprit`), else null.
 const char* PerformWarpOp(const Collective* const* parts, uint32_t lanes, uint32_t* culprit);
 
 const char* OpName(Op op);

@@ -16,8 +16,12 @@ uint64_t Number(const void* pointer) { return reinterpret_cast<uint64_t>(pointer
 
 }  // namespace
 
-void* DeviceMemory::HostAddress(const void* device) { return reinterpret_cast<void*>(Number(device) & ~kTagMask); }
-void* DeviceMemory::DeviceAddress(const void* host) { return reinterpret_cast<void*>(Number(host) | kGlobalTag); }
+void* DeviceMemory::HostAddress(const void* device) {
+  return reinterpret_cast<void*>(Number(device) & ~kTagMask);
+}
+void* DeviceMemory::DeviceAddress(const void* host) {
+  return reinterpret_cast<void*>(Number(host) | kGlobalTag);
+}
 
 void* DeviceMemory::Allocate(uint64_t bytes, const std::string& name) {
   auto owned = std::make_unique<char[]>(bytes + kAlignment);
@@ -28,7 +32,8 @@ void* DeviceMemory::Allocate(uint64_t bytes, const std::string& name) {
   return device;
 }
 
-void* DeviceMemory::Adopt(void* host, uint64_t bytes, const std::string& name, bool read_only, bool uninitialised) {
+void* DeviceMemory::Adopt(void* host, uint64_t bytes, const std::string& name, bool read_only,
+                          bool uninitialised) {
   Buffer& buffer = buffers_[Number(host)];
   buffer.name = name;
   buffer.host = static_cast<char*>(host);
@@ -52,16 +57,19 @@ void DeviceMemory::CopyIn(void* device, const void* host, uint64_t bytes) {
   if (bytes == 0) return;
   char* to = static_cast<char*>(HostAddress(device));
   Buffer* buffer = Find(Number(to));
-  if (buffer == nullptr || bytes > buffer->bytes - static_cast<uint64_t>(to - buffer->host)) std::abort();
+  if (buffer == nullptr || bytes > buffer->bytes - static_cast<uint64_t>(to - buffer->host))
+    std::abort();
   std::memcpy(to, host, bytes);
-  if (!buffer->written.empty()) std::memset(&buffer->written[static_cast<size_t>(to - buffer->host)], 1, bytes);
+  if (!buffer->written.empty())
+    std::memset(&buffer->written[static_cast<size_t>(to - buffer->host)], 1, bytes);
 }
 
 void DeviceMemory::CopyOut(void* host, const void* device, uint64_t bytes) {
   if (bytes == 0) return;
   const char* from = static_cast<const char*>(HostAddress(device));
   const Buffer* buffer = Find(Number(from));
-  if (buffer == nullptr || bytes > buffer->bytes - static_cast<uint64_t>(from - buffer->host)) std::abort();
+  if (buffer == nullptr || bytes > buffer->bytes - static_cast<uint64_t>(from - buffer->host))
+    std::abort();
   std::memcpy(host, from, bytes);
 }
 
@@ -83,7 +91,8 @@ std::string DeviceMemory::Nearest(uint64_t address) const {
     const uint64_t past = address - (Number(b.host) + b.bytes);
     if (past < best) {
       best = past;
-      text = std::to_string(past) + " bytes past the end of " + b.name + " of " + std::to_string(b.bytes) + " bytes";
+      text = std::to_string(past) + " bytes past the end of " + b.name + " of " +
+             std::to_string(b.bytes) + " bytes";
     }
   }
   if (after != buffers_.end() && after->first - address < best) {

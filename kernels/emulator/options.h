@@ -10,17 +10,17 @@
 namespace mk {
 namespace emu {
 
-// The order in which threads that can go on do so, and in which blocks follow each other. A thread runs until it must
-// wait for others.
+// The order in which threads that can go on do so, and in which blocks follow each other. A thread
+// runs until it must wait for others.
 enum class Schedule {
   kForward,   // ascending, a warp for as long as one of its lanes can go on; blocks ascending
   kReverse,   // descending, likewise; blocks descending
   kShuffled,  // any thread of the block each time; blocks in any order
-  kWarpSkew,  // one warp, drawn each time, for as long as one of its lanes can go on: the warps drift apart as far as
-              // barriers allow
+  kWarpSkew,  // one warp, drawn each time, for as long as one of its lanes can go on: the warps
+              // drift apart as far as barriers allow
 };
-inline constexpr Schedule kAllSchedules[] = {Schedule::kForward, Schedule::kReverse, Schedule::kShuffled,
-                                             Schedule::kWarpSkew};
+inline constexpr Schedule kAllSchedules[] = {Schedule::kForward, Schedule::kReverse,
+                                             Schedule::kShuffled, Schedule::kWarpSkew};
 const char* ScheduleName(Schedule schedule);
 
 // When cp.async happens. Both are legal, and so a kernel must give the same result under both.
@@ -48,11 +48,13 @@ struct Options {
 
   // Also switch threads before one of `preempt_one_in` memory accesses; 0: never.
   uint32_t preempt_one_in = 0;
-  // Points of decision are recorded into the report, or taken from here (then `schedule` is kForward otherwise).
+  // Points of decision are recorded into the report, or taken from here (then `schedule` is
+  // kForward otherwise).
   bool record = false;
   const std::vector<Switch>* replay = nullptr;
 
-  // Passes over the synchronisation at this line, as if it had been deleted: for checks that tests would notice.
+  // Passes over the synchronisation at this line, as if it had been deleted: for checks that tests
+  // would notice.
   Site ignored_sync = {nullptr, 0};
 
   uint32_t shared_limit_bytes = 163 * 1024;  // per block, static and dynamic together: sm_87's

@@ -34,7 +34,8 @@ void Clocks::BeginBlock(uint64_t block, uint32_t threads) {
   }
 }
 
-void Clocks::Join(const std::vector<uint16_t>& releasing, const std::vector<uint16_t>& acquiring, bool one_warp) {
+void Clocks::Join(const std::vector<uint16_t>& releasing, const std::vector<uint16_t>& acquiring,
+                  bool one_warp) {
   dirty_ = true;
   if (!one_warp) across_warps_ = true;
   if (releasing.empty()) return;
@@ -69,21 +70,25 @@ void Clocks::Atomic(uint64_t address) {
 
 bool Clocks::Ordered(const Stamp& earlier, uint32_t thread, bool of_block) const {
   if (earlier.epoch < first_epoch_) return true;  // none, or an earlier launch
-  if (earlier.epoch < block_epoch_) return of_block || (!acquired_.empty() && acquired_[BlockOf(earlier)]);
+  if (earlier.epoch < block_epoch_)
+    return of_block || (!acquired_.empty() && acquired_[BlockOf(earlier)]);
   if (earlier.epoch < epoch_ || earlier.thread == thread) return true;
   return dirty_ && seen_[size_t{thread} * threads_ + earlier.thread] > earlier.clock;
 }
 
 uint64_t Clocks::BlockOf(const Stamp& stamp) const {
   const auto after = std::upper_bound(epochs_.begin(), epochs_.end(), stamp.epoch);
-  return after == epochs_.begin() ? 0 : epoch_blocks_[static_cast<size_t>(after - epochs_.begin()) - 1];
+  return after == epochs_.begin() ? 0
+                                  : epoch_blocks_[static_cast<size_t>(after - epochs_.begin()) - 1];
 }
 
-bool RaceShadow::TouchCell(const Clocks& clocks, Cell* cell, bool write, const Stamp& now, Stamp* other,
-                           bool* other_writes) const {
+bool RaceShadow::TouchCell(const Clocks& clocks, Cell* cell, bool write, const Stamp& now,
+                           Stamp* other, bool* other_writes) const {
   bool ordered = true;
-  if (!clocks.Ordered(cell->write, now.thread, of_block_) && !(now.atomic && cell->write.atomic)) {
-    *other = cell->write;
+  for (const Stamp* earlier : {&cell->atomic, &cell->write}) {
+    if (clocks.Ordered(*earlier, now.thread, of_block_) || (now.atomic && earlier->atomic))
+      continue;
+    *other = *earlier;
     *other_writes = true;
     ordered = false;
   }
@@ -109,6 +114,11 @@ bool RaceShadow::TouchCell(const Clocks& clocks, Cell* cell, bool write, const S
     }
     read = Stamp{};
   }
+  if (!now.atomic) {
+    cell->atomic = Stamp{};
+  } else if (cell->write.atomic && cell->write.thread != now.thread) {
+    cell->atomic = cell->write;
+  }
   cell->write = now;
   return ordered;
 }
@@ -120,8 +130,8 @@ RaceShadow::Page* RaceShadow::PageOf(uint64_t word) {
   return pages_[index].get();
 }
 
-bool RaceShadow::Touch(const Clocks& clocks, uint64_t offset, uint32_t bytes, bool write, const Stamp& now,
-                       Stamp* other, bool* other_writes) {
+bool RaceShadow::Touch(const Clocks& clocks, uint64_t offset, uint32_t bytes, bool write,
+                       const Stamp& now, Stamp* other, bool* other_writes) {
   bool ordered = true;
   const uint64_t end = offset + bytes;
   for (uint64_t at = offset; at < end;) {
@@ -138,7 +148,8 @@ bool RaceShadow::Touch(const Clocks& clocks, uint64_t offset, uint32_t bytes, bo
       ordered &= TouchCell(clocks, cell, write, now, other, other_writes);
     } else {
       for (uint64_t b = at; b < stop; ++b) {
-        ordered &= TouchCell(clocks, &split_[split - 1].bytes[b % 4], write, now, other, other_writes);
+        ordered &=
+            TouchCell(clocks, &split_[split - 1].bytes[b % 4], write, now, other, other_writes);
       }
     }
     at = stop;

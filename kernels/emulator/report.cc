@@ -17,7 +17,8 @@ std::string Hex(uint64_t value) {
 }  // namespace
 
 uint32_t Launch::SiteId(const Site& site) {
-  const size_t hash = (reinterpret_cast<uint64_t>(site.file) / 8 + static_cast<uint64_t>(site.line) * 131) % 256;
+  const size_t hash =
+      (reinterpret_cast<uint64_t>(site.file) / 8 + static_cast<uint64_t>(site.line) * 131) % 256;
   std::pair<Site, uint32_t>& cached = site_cache_[hash];
   if (cached.first.file == site.file && cached.first.line == site.line) return cached.second;
   uint32_t id = 1;
@@ -54,11 +55,12 @@ void Launch::Found(FindingKind kind, const std::string& place, const std::string
   if (seen_.insert({static_cast<int>(kind), ids[0], ids[1]}).second) {
     report_.findings.push_back({kind, kernel_name_, place, what, parties});
   }
-  if (fatal || report_.findings.size() >= static_cast<size_t>(std::max(1, options_.max_findings))) stop_ = true;
+  if (fatal || report_.findings.size() >= static_cast<size_t>(std::max(1, options_.max_findings)))
+    stop_ = true;
 }
 
-void Launch::Found(ThreadRun* t, FindingKind kind, const char* does, const Site& site, const std::string& place,
-                   const std::string& what, bool fatal) {
+void Launch::Found(ThreadRun* t, FindingKind kind, const char* does, const Site& site,
+                   const std::string& place, const std::string& what, bool fatal) {
   Found(kind, place, what, {PartyOf(*t, does, site)}, fatal);
 }
 
@@ -70,12 +72,13 @@ std::string Launch::SharedPlace(uint32_t offset) const {
   if (offset >= kDynamicBegin || best == nullptr) {
     return "shared memory, dynamic+" + Hex(uint64_t{offset} - kDynamicBegin);
   }
-  return "shared memory, " + best->name + "+" + Hex(offset - best->offset) + " (of " + std::to_string(best->bytes) +
-         " bytes)";
+  return "shared memory, " + best->name + "+" + Hex(offset - best->offset) + " (of " +
+         std::to_string(best->bytes) + " bytes)";
 }
 
 std::string Launch::GlobalPlace(const Buffer& buffer, uint64_t offset) {
-  return "device memory, " + buffer.name + "+" + Hex(offset) + " (of " + std::to_string(buffer.bytes) + " bytes)";
+  return "device memory, " + buffer.name + "+" + Hex(offset) + " (of " +
+         std::to_string(buffer.bytes) + " bytes)";
 }
 
 bool Launch::Ignored(const Site& site, const char* name) {

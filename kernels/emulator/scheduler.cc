@@ -8,7 +8,9 @@ namespace {
 
 constexpr uint64_t kMaxPermuted = uint64_t{1} << 20;
 
-uint64_t ReplayKey(uint64_t block, uint32_t thread) { return block * Scheduler::kMaxThreads + thread; }
+uint64_t ReplayKey(uint64_t block, uint32_t thread) {
+  return block * Scheduler::kMaxThreads + thread;
+}
 
 uint32_t LowestBit(uint32_t bits) { return static_cast<uint32_t>(__builtin_ctz(bits)); }
 uint32_t HighestBit(uint32_t bits) { return 31u - static_cast<uint32_t>(__builtin_clz(bits)); }
@@ -43,7 +45,9 @@ uint64_t Random::Next() {
 }
 
 Scheduler::Scheduler(const Options& options)
-    : options_(options), random_(options.seed), preempts_(options.preempt_one_in > 0 || options.replay != nullptr) {
+    : options_(options),
+      random_(options.seed),
+      preempts_(options.preempt_one_in > 0 || options.replay != nullptr) {
   if (options_.replay != nullptr) {
     options_.schedule = Schedule::kForward;
     for (const Switch& s : *options_.replay) replay_[ReplayKey(s.block, s.thread)].push_back(s);
@@ -55,9 +59,11 @@ std::vector<uint64_t> Scheduler::BlockOrder(uint64_t blocks) {
   for (uint64_t i = 0; i < blocks; ++i) {
     order[i] = options_.schedule == Schedule::kReverse ? blocks - 1 - i : i;
   }
-  const bool shuffle = options_.schedule == Schedule::kShuffled || options_.schedule == Schedule::kWarpSkew;
+  const bool shuffle =
+      options_.schedule == Schedule::kShuffled || options_.schedule == Schedule::kWarpSkew;
   if (shuffle && blocks <= kMaxPermuted) {
-    for (uint64_t i = blocks; i > 1; --i) std::swap(order[i - 1], order[random_.Below(static_cast<uint32_t>(i))]);
+    for (uint64_t i = blocks; i > 1; --i)
+      std::swap(order[i - 1], order[random_.Below(static_cast<uint32_t>(i))]);
   }
   return order;
 }
@@ -127,12 +133,14 @@ uint32_t Scheduler::Choose(uint32_t current) {
     case Schedule::kShuffled: {
       const uint32_t warp = RandomWarp();
       const uint32_t bits = ready_[warp];
-      return warp * 32 + NthBit(bits, random_.Below(static_cast<uint32_t>(__builtin_popcount(bits))));
+      return warp * 32 +
+             NthBit(bits, random_.Below(static_cast<uint32_t>(__builtin_popcount(bits))));
     }
     case Schedule::kWarpSkew: {
       const uint32_t warp = ready_[current / 32] != 0 ? current / 32 : RandomWarp();
       const uint32_t bits = ready_[warp];
-      return warp * 32 + NthBit(bits, random_.Below(static_cast<uint32_t>(__builtin_popcount(bits))));
+      return warp * 32 +
+             NthBit(bits, random_.Below(static_cast<uint32_t>(__builtin_popcount(bits))));
     }
   }
   return kNone;
@@ -154,7 +162,8 @@ uint32_t Scheduler::Descending(uint32_t current) const {
 }
 
 uint32_t Scheduler::RandomWarp() {
-  return NthBit(ready_warps_, random_.Below(static_cast<uint32_t>(__builtin_popcount(ready_warps_))));
+  return NthBit(ready_warps_,
+                random_.Below(static_cast<uint32_t>(__builtin_popcount(ready_warps_))));
 }
 
 uint32_t Scheduler::Replayed(uint32_t current) {

@@ -16,7 +16,9 @@ class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
   uint64_t Next();
-  uint32_t Below(uint32_t bound) { return static_cast<uint32_t>((Next() >> 32) * bound >> 32); }  // REQUIRES bound > 0
+  uint32_t Below(uint32_t bound) {
+    return static_cast<uint32_t>((Next() >> 32) * bound >> 32);
+  }  // REQUIRES bound > 0
 
  private:
   uint64_t state_;

@@ -28,7 +28,8 @@ void CountGlobal(const WarpAccess& access, MemoryCounts* counts) {
     const uint64_t mask = ((uint64_t{1} << access.bytes[lane]) - 1) << (at % kSector);
     pieces[count++] = {at / kSector, static_cast<uint32_t>(mask)};
   }
-  std::sort(pieces, pieces + count, [](const Piece& a, const Piece& b) { return a.sector < b.sector; });
+  std::sort(pieces, pieces + count,
+            [](const Piece& a, const Piece& b) { return a.sector < b.sector; });
   uint64_t distinct_bytes = 0;
   for (uint32_t i = 0; i < count;) {
     uint32_t mask = 0;
@@ -52,7 +53,8 @@ void CountShared(const WarpAccess& access, MemoryCounts* counts) {
     uint32_t count = 0;
     for (uint32_t lane = first; lane < first + lanes_at_once; ++lane) {
       if ((access.lanes >> lane & 1u) == 0) continue;
-      for (uint64_t w = access.address[lane] / kWord; w * kWord < access.address[lane] + access.bytes[lane]; ++w) {
+      for (uint64_t w = access.address[lane] / kWord;
+           w * kWord < access.address[lane] + access.bytes[lane]; ++w) {
         words[count++] = w;
         if (count == 32) break;
       }
@@ -93,14 +95,16 @@ MemoryCounts CountAccess(const WarpAccess& access, bool shared) {
 std::string Counts::Text() const {
   std::string text;
   char line[256];
-  std::snprintf(line, sizeof(line), "%-28s %12s %12s %10s %12s %12s %10s\n", "line", "global B", "sectors", "waste",
-                "shared B", "wavefronts", "conflicts");
+  std::snprintf(line, sizeof(line), "%-28s %12s %12s %10s %12s %12s %10s\n", "line", "global B",
+                "sectors", "waste", "shared B", "wavefronts", "conflicts");
   text += line;
   for (const SiteCounts& s : sites) {
-    std::snprintf(line, sizeof(line), "%-28s %12llu %12llu %10llu %12llu %12llu %10llu\n", SiteText(s.site).c_str(),
-                  static_cast<unsigned long long>(s.global.bytes), static_cast<unsigned long long>(s.global.units),
+    std::snprintf(line, sizeof(line), "%-28s %12llu %12llu %10llu %12llu %12llu %10llu\n",
+                  SiteText(s.site).c_str(), static_cast<unsigned long long>(s.global.bytes),
+                  static_cast<unsigned long long>(s.global.units),
                   static_cast<unsigned long long>(s.global.units - s.global.ideal),
-                  static_cast<unsigned long long>(s.shared.bytes), static_cast<unsigned long long>(s.shared.units),
+                  static_cast<unsigned long long>(s.shared.bytes),
+                  static_cast<unsigned long long>(s.shared.units),
                   static_cast<unsigned long long>(s.shared.units - s.shared.ideal));
     text += line;
   }
@@ -117,8 +121,8 @@ void Traffic::BeginBlock(uint32_t warps) {
   for (std::vector<Line>& lines : lines_) lines.clear();
 }
 
-void Traffic::Touch(uint32_t warp, uint32_t lane, uint32_t live, uint32_t site, bool shared, bool store,
-                    uint32_t bytes, uint64_t address) {
+void Traffic::Touch(uint32_t warp, uint32_t lane, uint32_t live, uint32_t site, bool shared,
+                    bool store, uint32_t bytes, uint64_t address) {
   std::vector<Line>& lines = lines_[warp];
   const uint32_t index = 4 * site + (shared ? 2 : 0) + (store ? 1 : 0);
   if (index >= lines.size()) lines.resize(index + 1);
@@ -134,7 +138,8 @@ void Traffic::Touch(uint32_t warp, uint32_t lane, uint32_t live, uint32_t site, 
   group->bytes[lane] = static_cast<uint8_t>(bytes);
   group->address[lane] = address;
   if (group == &alone) Close(index, alone);
-  while (!line.open.empty() && ((line.open.front().lanes & live) == live || line.open.size() > kMaxOpen)) {
+  while (!line.open.empty() &&
+         ((line.open.front().lanes & live) == live || line.open.size() > kMaxOpen)) {
     Close(index, line.open.front());
     line.open.pop_front();
     ++line.base;

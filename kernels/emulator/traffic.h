@@ -1,8 +1,9 @@
-// Counts what a launch moves, as the hardware would see it: warps ask for sectors of device memory and for wavefronts of
-// shared memory. Caches are not modelled.
+// Counts what a launch moves, as the hardware would see it: warps ask for sectors of device memory
+// and for wavefronts of shared memory. Caches are not modelled.
 //
-// The accesses of a warp's lanes are matched by source line and by how often the lane was there: in code that does not
-// diverge that is one instruction of the warp; in code that does, what a reconverged warp would have done at best.
+// The accesses of a warp's lanes are matched by source line and by how often the lane was there: in
+// code that does not diverge that is one instruction of the warp; in code that does, what a
+// reconverged warp would have done at best.
 #ifndef MERGEKERNEL_KERNELS_EMULATOR_TRAFFIC_H_
 #define MERGEKERNEL_KERNELS_EMULATOR_TRAFFIC_H_
 
@@ -38,9 +39,9 @@ struct Counts {
   uint64_t async_copies = 0;                        // by lanes
   uint64_t barriers = 0;                            // completed, of blocks
   uint64_t warp_barriers = 0, shuffles = 0, matrix_loads = 0, mmas = 0;  // by warps
-  uint64_t mma_flops = 0;                           // multiply-adds count twice; integer ones too
-  uint64_t switches = 0;                            // of the emulator
-  std::vector<SiteCounts> sites;                    // in order of first use
+  uint64_t mma_flops = 0;         // multiply-adds count twice; integer ones too
+  uint64_t switches = 0;          // of the emulator
+  std::vector<SiteCounts> sites;  // in order of first use
 
   uint64_t global_bytes() const { return global_loads.bytes + global_stores.bytes; }
   uint64_t bank_conflicts() const {
@@ -53,15 +54,17 @@ struct Counts {
   std::string Text() const;
 };
 
-// One instruction of a warp: `lanes` took part, each with its bytes (0 to 16) at its address (shared: an offset).
+// One instruction of a warp: `lanes` took part, each with its bytes (0 to 16) at its address
+// (shared: an offset).
 struct WarpAccess {
   uint32_t lanes = 0;
   uint8_t bytes[32];
   uint64_t address[32];
 };
 
-// Sectors, or wavefronts, of one instruction. Shared memory has 32 banks of 4 bytes; 8-byte accesses go by half warps and
-// 16-byte ones by quarter warps; lanes that want the same word share it.
+// Sectors, or wavefronts, of one instruction. Shared memory has 32 banks of 4 bytes; 8-byte
+// accesses go by half warps and 16-byte ones by quarter warps; lanes that want the same word share
+// it.
 MemoryCounts CountAccess(const WarpAccess& access, bool shared);
 
 class Traffic {
@@ -69,8 +72,8 @@ class Traffic {
   void BeginLaunch();
   void BeginBlock(uint32_t warps);
   // `live`: the lanes of the warp that have not exited.
-  void Touch(uint32_t warp, uint32_t lane, uint32_t live, uint32_t site, bool shared, bool store, uint32_t bytes,
-             uint64_t address);
+  void Touch(uint32_t warp, uint32_t lane, uint32_t live, uint32_t site, bool shared, bool store,
+             uint32_t bytes, uint64_t address);
   void EndBlock();
 
   Counts counts;

@@ -1,7 +1,8 @@
 // What the collectives of a warp compute, over the 32 lanes' parts at once.
 //
-// mma: products are exact in fp32 (but for bf16 at the ends of the range); d = c + a[.][0] b[0][.] + a[.][1] b[1][.] + ..., in
-// this order, each addition rounded to nearest. Compiled without contraction, so that every machine gives the same bits.
+// mma: products are exact in fp32 (but for bf16 at the ends of the range); d = c + a[.][0] b[0][.]
+// + a[.][1] b[1][.] + ..., in this order, each addition rounded to nearest. Compiled without
+// contraction, so that every machine gives the same bits.
 #include <cstring>
 
 #include "kernels/device/convert.h"
@@ -22,7 +23,8 @@ const char* Shuffle(Parts parts, uint32_t lanes, uint32_t* culprit) {
     const Collective& p = *parts[lane];
     const int32_t width = static_cast<int32_t>(p.detail);
     *culprit = lane;
-    if (width < 1 || width > 32 || (width & (width - 1)) != 0) return "its width is no power of two up to 32";
+    if (width < 1 || width > 32 || (width & (width - 1)) != 0)
+      return "its width is no power of two up to 32";
     const int32_t self = static_cast<int32_t>(lane);
     const int32_t begin = self / width * width;
     const int32_t last = begin + width - 1;
@@ -93,7 +95,8 @@ void Reduce(Parts parts, uint32_t lanes, Op op) {
   uint32_t first = static_cast<uint32_t>(__builtin_ctz(lanes));
   uint32_t result = *parts[first]->in;
   for (uint32_t lane = first + 1; lane < kLanes; ++lane) {
-    if ((lanes >> lane & 1u) != 0) result = Combine(op, parts[lane]->detail != 0, result, *parts[lane]->in);
+    if ((lanes >> lane & 1u) != 0)
+      result = Combine(op, parts[lane]->detail != 0, result, *parts[lane]->in);
   }
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     if ((lanes >> lane & 1u) != 0) *parts[lane]->out = result;
@@ -104,7 +107,8 @@ void LoadMatrix(Parts parts, bool transposed) {
   const uint32_t count = parts[0]->detail;
   for (uint32_t m = 0; m < count; ++m) {
     uint16_t matrix[8][8];
-    for (uint32_t row = 0; row < 8; ++row) std::memcpy(matrix[row], parts[8 * m + row]->in, sizeof(matrix[row]));
+    for (uint32_t row = 0; row < 8; ++row)
+      std::memcpy(matrix[row], parts[8 * m + row]->in, sizeof(matrix[row]));
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
       const uint32_t g = lane / 4;
       const uint32_t t = lane % 4 * 2;
@@ -115,8 +119,8 @@ void LoadMatrix(Parts parts, bool transposed) {
   }
 }
 
-// The words of A [16][kWords] and of B's columns [8][kWords], as the fragments hold them: kWords is 8 for 16- and 8-bit
-// elements; for tf32 the same arrangement over words of one element.
+// The words of A [16][kWords] and of B's columns [8][kWords], as the fragments hold them: kWords is
+// 8 for 16- and 8-bit elements; for tf32 the same arrangement over words of one element.
 constexpr uint32_t kWords = 8;
 
 struct Operands {

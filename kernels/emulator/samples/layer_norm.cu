@@ -1,7 +1,9 @@
-// LayerNorm, a warp per row: mean, then the centred sum of squares, each by shuffles; the row stays in registers.
+// LayerNorm, a warp per row: mean, then the centred sum of squares, each by shuffles; the row stays
+// in registers.
 //
-// Grid: ceil(rows / 8). Block: 256 threads, 8 rows. No shared memory. Lane l has channels l, l + 32, ...: consecutive
-// lanes read consecutive words. Moves 4 (2 rows C) bytes, and weight and bias, 8 C, once per row (from L1).
+// Grid: ceil(rows / 8). Block: 256 threads, 8 rows. No shared memory. Lane l has channels l, l +
+// 32, ...: consecutive lanes read consecutive words. Moves 4 (2 rows C) bytes, and weight and bias,
+// 8 C, once per row (from L1).
 #include "kernels/device/device.h"
 #include "kernels/device/memory.h"
 #include "kernels/device/warp.h"
@@ -18,11 +20,13 @@ constexpr int kMaxPerLane = 32;
 }  // namespace samples
 }  // namespace mk
 
-extern "C" __global__ void __launch_bounds__(256) mk_sample_layer_norm(const mk::samples::LayerNormParams p) {
+extern "C" __global__ void __launch_bounds__(256)
+    mk_sample_layer_norm(const mk::samples::LayerNormParams p) {
   using namespace mk::device;
   using namespace mk::samples;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int row = static_cast<int>(blockIdx.x) * kRowsPerBlock + static_cast<int>(threadIdx.x) / kWarpSize;
+  const int row =
+      static_cast<int>(blockIdx.x) * kRowsPerBlock + static_cast<int>(threadIdx.x) / kWarpSize;
   if (row >= p.rows) return;  // the whole warp
   const float* x = p.x + static_cast<mk_i64>(row) * p.channels;
   float* y = p.y + static_cast<mk_i64>(row) * p.channels;

@@ -1,5 +1,5 @@
-// The sum of a vector. Blocks add up their part in shared memory; the block that finishes last adds up the partial sums,
-// in order, so that the result does not depend on which one that is.
+// The sum of a vector. Blocks add up their part in shared memory; the block that finishes last adds
+// up the partial sums, in order, so that the result does not depend on which one that is.
 //
 // Grid: any. Block: 256 threads. Moves 4 count bytes, and 8 bytes per block.
 #include "kernels/device/device.h"
@@ -14,7 +14,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / device::kWarpSize;
 
-// The sum over the block, in thread 0. `warp_sums` has one word per warp, and is free again behind the next barrier.
+// The sum over the block, in thread 0. `warp_sums` has one word per warp, and is free again behind
+// the next barrier.
 MK_DEVICE float BlockSum(float value, float* warp_sums, int thread) {
   using namespace device;
   const float warp_sum = WarpSum(value);
@@ -29,7 +30,8 @@ MK_DEVICE float BlockSum(float value, float* warp_sums, int thread) {
 }  // namespace samples
 }  // namespace mk
 
-extern "C" __global__ void __launch_bounds__(256) mk_sample_reduce(const mk::samples::ReduceParams p) {
+extern "C" __global__ void __launch_bounds__(256)
+    mk_sample_reduce(const mk::samples::ReduceParams p) {
   using namespace mk::device;
   using namespace mk::samples;
   MK_SHARED(float, warp_sums, kWarps);
@@ -38,7 +40,8 @@ extern "C" __global__ void __launch_bounds__(256) mk_sample_reduce(const mk::sam
   const int blocks = static_cast<int>(gridDim.x);
 
   float sum = 0.0f;
-  for (int i = static_cast<int>(blockIdx.x) * kThreads + thread; i < p.count; i += blocks * kThreads) {
+  for (int i = static_cast<int>(blockIdx.x) * kThreads + thread; i < p.count;
+       i += blocks * kThreads) {
     sum += Load(p.x + i);
   }
   sum = BlockSum(sum, warp_sums, thread);
