@@ -46,10 +46,13 @@ void* Launch::Scratch() {
   return scratch_;
 }
 
-void Launch::Breathe(ThreadRun* t) {
+void Launch::Breathe(ThreadRun* t, const Site& site) {
   if (!scheduler_->preempts()) return;
+  t->now = site;
   const uint32_t to = scheduler_->Preempt(t->linear);
-  if (to != Scheduler::kNone) SwitchTo(t, to);
+  if (to == Scheduler::kNone) return;
+  Note(*t, to, "before its access at", site);
+  SwitchTo(t, to);
 }
 
 void Launch::LetOthersStore(ThreadRun* t, const void* address, Access kind, const Site& site) {
@@ -73,7 +76,7 @@ void Launch::LetOthersStore(ThreadRun* t, const void* address, Access kind, cons
 
 void* Launch::Reach(ThreadRun* t, const void* address, uint32_t bytes, Access kind,
                     const Site& site) {
-  Breathe(t);
+  Breathe(t, site);
   LetOthersStore(t, address, kind, site);
   const uint64_t number = reinterpret_cast<uint64_t>(address);
   if (number % bytes != 0) {

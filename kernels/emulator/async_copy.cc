@@ -9,7 +9,7 @@ namespace emu {
 void Launch::CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t bytes,
                        uint32_t source_bytes, const Site& site) {
   constexpr const char* kDoes = "copies asynchronously";
-  Breathe(t);
+  Breathe(t, site);
   const uint64_t to = reinterpret_cast<uint64_t>(shared);
   const uint64_t from = reinterpret_cast<uint64_t>(global);
   if (to % bytes != 0 || (source_bytes > 0 && from % bytes != 0)) {

@@ -45,7 +45,7 @@ void Launch::Collect(ThreadRun* t, const Collective* part) {
   warp->waiting |= 1u << lane;
   if (!warp->uniform) Judge(t, part);
   if (stop_) return;
-  if (!TryComplete(warp, index * 32, part->mask & warp->live)) Wait(t);
+  if (!TryComplete(warp, index * 32, part->mask & warp->live)) Wait(t, part->site);
   if (!is_barrier || stop_) return;
   Acquire(key);
   Passed(t, part->site, OpName(part->op));
@@ -169,7 +169,7 @@ uint32_t Launch::ArriveAtBarrier(ThreadRun* t, Barrier kind, uint32_t id, uint32
   }
   t->barrier = static_cast<int32_t>(id);
   t->barrier_site = site;
-  if (!TryCompleteBarrier(id)) Wait(t);
+  if (!TryCompleteBarrier(id)) Wait(t, site);
   if (stop_) return 0;
   Acquire(key);
   Passed(t, site, name);

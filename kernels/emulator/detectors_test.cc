@@ -1,4 +1,5 @@
-// Every detector finds the kernel that is broken on purpose, in every schedule, and stays silent on its right neighbour.
+// Every detector finds the kernel that is broken on purpose, in every schedule, and stays silent on
+// its right neighbour.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -23,11 +24,13 @@ struct Bench {
     std::vector<float> values(kElements);
     for (uint32_t i = 0; i < kElements; ++i) values[i] = static_cast<float>(i);
     x_host = values;
-    x = static_cast<const float*>(emulator.memory().Adopt(x_host.data(), kElements * sizeof(float), "x", true));
+    x = static_cast<const float*>(
+        emulator.memory().Adopt(x_host.data(), kElements * sizeof(float), "x", true));
   }
   ~Bench() { emulator.memory().Free(const_cast<float*>(x)); }
 
-  Report Run(const std::string& kernel, const Options& options = {}, uint32_t blocks = 1, uint32_t threads = kThreads) {
+  Report Run(const std::string& kernel, const Options& options = {}, uint32_t blocks = 1,
+             uint32_t threads = kThreads) {
     y = std::make_unique<DeviceArray<float>>(&emulator.memory(), "y", kElements);
     if (blocks > 1) y->Set(std::vector<float>(kElements, 0.0f));
     const samples::BrokenParams params = {x, y->device(), static_cast<mk_i32>(kElements)};
@@ -100,13 +103,16 @@ TEST(Detectors, FindEachBrokenKernelInEverySchedule) {
         const Report report = bench.Run(broken.kernel, options, broken.blocks);
         ASSERT_FALSE(report.ok()) << broken.kernel << ", " << OptionsText(options);
         // A racing load may first of all be one of what nobody wrote yet.
-        EXPECT_TRUE(report.Has(broken.kind)) << broken.kernel << ", " << OptionsText(options) << "\n" << report.Text();
+        EXPECT_TRUE(report.Has(broken.kind))
+            << broken.kernel << ", " << OptionsText(options) << "\n"
+            << report.Text();
       }
     }
   }
 }
 
-// Whether the warps' order hides it depends on the schedule: the wait is the lane's own, the barrier is missing.
+// Whether the warps' order hides it depends on the schedule: the wait is the lane's own, the
+// barrier is missing.
 TEST(Detectors, FindAWaitWithoutABarrier) {
   for (const Schedule schedule : kAllSchedules) {
     Options options;
@@ -120,15 +126,16 @@ TEST(Detectors, FindAWaitWithoutABarrier) {
 }
 
 TEST(Detectors, AreSilentOnRightKernels) {
-  for (const char* kernel : {"mk_right_warp_sync", "mk_right_halves_of_a_word", "mk_right_named_barriers",
-                             "mk_right_shuffle_in_branch", "mk_right_early_exit"}) {
+  for (const char* kernel :
+       {"mk_right_warp_sync", "mk_right_halves_of_a_word", "mk_right_named_barriers",
+        "mk_right_shuffle_in_branch", "mk_right_early_exit"}) {
     Bench bench;
-    const SweepResult sweep =
-        Sweep([&](const Options& options) { return bench.Run(kernel, options); },
-              [&] {
-                const std::vector<float> y = bench.y->Host();
-                return std::string(reinterpret_cast<const char*>(y.data()), y.size() * sizeof(float));
-              });
+    const SweepResult sweep = Sweep(
+        [&](const Options& options) { return bench.Run(kernel, options); },
+        [&] {
+          const std::vector<float> y = bench.y->Host();
+          return std::string(reinterpret_cast<const char*>(y.data()), y.size() * sizeof(float));
+        });
     EXPECT_TRUE(sweep.ok) << kernel << ": " << sweep.text;
     EXPECT_EQ(sweep.runs, 8);
   }
@@ -142,8 +149,10 @@ TEST(Detectors, NameBothSidesWithTheirLines) {
   ASSERT_FALSE(report.ok());
   const Finding& race = report.findings[0];
   ASSERT_EQ(race.parties.size(), 2u);
-  const std::string load = "broken.cu:" + std::to_string(LineOf("mk_broken_missing_barrier", "Load(tile"));
-  const std::string store = "broken.cu:" + std::to_string(LineOf("mk_broken_missing_barrier", "Store(tile"));
+  const std::string load =
+      "broken.cu:" + std::to_string(LineOf("mk_broken_missing_barrier", "Load(tile"));
+  const std::string store =
+      "broken.cu:" + std::to_string(LineOf("mk_broken_missing_barrier", "Store(tile"));
   EXPECT_EQ(SiteText(race.parties[0].site), load);
   EXPECT_EQ(SiteText(race.parties[1].site), store);
   EXPECT_NE(race.place.find("tile+0x"), std::string::npos) << race.place;
@@ -154,7 +163,8 @@ TEST(Detectors, NameTheBufferThatWasMissed) {
   Bench bench;
   const Report report = bench.Run("mk_broken_global_bounds");
   ASSERT_FALSE(report.ok());
-  EXPECT_NE(report.findings[0].what.find("past the end of x of 1024 bytes"), std::string::npos) << report.Text();
+  EXPECT_NE(report.findings[0].what.find("past the end of x of 1024 bytes"), std::string::npos)
+      << report.Text();
 }
 
 TEST(Detectors, StopAtTheMostFindings) {
@@ -211,10 +221,13 @@ TEST(Launch, IsRefusedByName) {
   EXPECT_EQ(what("mk_none", {{1}, {32}}), "no kernel of that name in module broken");
   EXPECT_EQ(what("mk_broken_spin", {{1}, {1025}}), "block 1025x1x1 not in 1..1024 threads");
   EXPECT_EQ(what("mk_broken_spin", {{1}, {32, 32, 2}}), "block 32x32x2 not in 1..1024 threads");
-  EXPECT_EQ(what("mk_broken_spin", {{1, 65536}, {32}}), "grid 1x65536x1 is empty or beyond 2^31 blocks, or y or z > 65535");
-  EXPECT_EQ(what("mk_broken_spin", {{1}, {32}, 200000}), "dynamic shared memory of 200000 bytes > 166912");
+  EXPECT_EQ(what("mk_broken_spin", {{1, 65536}, {32}}),
+            "grid 1x65536x1 is empty or beyond 2^31 blocks, or y or z > 65535");
+  EXPECT_EQ(what("mk_broken_spin", {{1}, {32}, 200000}),
+            "dynamic shared memory of 200000 bytes > 166912");
   const int wrong = 0;
-  const Report report = bench.emulator.Run(mk_emulated_broken, "mk_broken_spin", {{1}, {32}}, wrong);
+  const Report report =
+      bench.emulator.Run(mk_emulated_broken, "mk_broken_spin", {{1}, {32}}, wrong);
   ASSERT_TRUE(report.Has(FindingKind::kBadLaunch));
   EXPECT_EQ(report.findings[0].what, "params of 4 bytes, the kernel takes 24");
 }

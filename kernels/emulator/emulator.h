@@ -39,12 +39,22 @@ struct SyncSite {
   const char* name;  // "SyncThreads", "SyncWarp", "CopyAsyncWait", ...
 };
 
+// A switch that Options::replay asked for, as it happened.
+struct TraceStep {
+  uint64_t block;
+  uint32_t from, to;  // threads of the block
+  const char* why;    // "before its access at", "to wait at", "at its end", "before it begins"
+  Site at;            // where `from` stands
+  Site to_at;         // where `to` goes on; none: it begins
+};
+
 struct Report {
   std::vector<Finding> findings;
   Counts counts;
   uint32_t static_shared_bytes = 0;  // the most of any block
   std::vector<SyncSite> sync_sites;  // each once, in order of first use
-  std::vector<Switch> switches;      // Options::record
+  std::vector<Switch> switches;  // Options::record: those that differ from the forward schedule's
+  std::vector<TraceStep> trace;  // Options::replay
 
   bool ok() const { return findings.empty(); }
   bool Has(FindingKind kind) const;

@@ -1,4 +1,5 @@
-// Each instruction of ptx.h against the PTX manual's own words: fragments by element number, as its tables have them.
+// Each instruction of ptx.h against the PTX manual's own words: fragments by element number, as its
+// tables have them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,8 +18,8 @@ namespace {
 
 using Words = std::vector<uint32_t>;
 
-Words Try(const std::string& kernel, const Words& in, uint32_t out_words, uint32_t threads = 32, int a = 0, int b = 0,
-          bool zeros = false) {
+Words Try(const std::string& kernel, const Words& in, uint32_t out_words, uint32_t threads = 32,
+          int a = 0, int b = 0, bool zeros = false) {
   Emulator emulator;
   DeviceArray<mk_u32> x(&emulator.memory(), "in", in);
   DeviceArray<mk_u32> y(&emulator.memory(), "out", out_words);
@@ -49,7 +50,8 @@ TEST(Instructions, Shuffles) {
         EXPECT_EQ(out[lane * 4 + 1], 100u + (within >= operand ? lane - operand : lane));
         EXPECT_EQ(out[lane * 4 + 2], 100u + (within + operand < width ? lane + operand : lane));
         const int other = lane ^ operand;
-        EXPECT_EQ(out[lane * 4 + 3], 100u + (other < first + width ? other : lane)) << width << " " << operand;
+        EXPECT_EQ(out[lane * 4 + 3], 100u + (other < first + width ? other : lane))
+            << width << " " << operand;
       }
     }
   }
@@ -59,7 +61,8 @@ TEST(Instructions, VotesAndReductions) {
   for (const uint32_t mask : {0xffffffffu, 0x0000ff0fu, 0x80000001u, 0x00000010u}) {
     const Words in = RandomWords(mask, 32);
     const Words out = Try("mk_try_votes", in, 32 * 12, 32, static_cast<int>(mask));
-    uint32_t ballot = 0, all = 1, any = 0, sum = 0, low = ~0u, high = 0, both = ~0u, either = 0, odd = 0;
+    uint32_t ballot = 0, all = 1, any = 0, sum = 0, low = ~0u, high = 0, both = ~0u, either = 0,
+             odd = 0;
     int32_t slow = INT32_MAX, shigh = INT32_MIN;
     for (uint32_t i = 0; i < 32; ++i) {
       if ((mask >> i & 1u) == 0) continue;
@@ -79,8 +82,10 @@ TEST(Instructions, VotesAndReductions) {
     for (uint32_t i = 0; i < 32; ++i) {
       if ((mask >> i & 1u) == 0) continue;
       uint32_t match = 0;
-      for (uint32_t j = 0; j < 32; ++j) match |= uint32_t((mask >> j & 1u) && in[j] % 3 == in[i] % 3) << j;
-      const Words want = {ballot, all, any, match, sum, low, high, uint32_t(slow), uint32_t(shigh), both, either, odd};
+      for (uint32_t j = 0; j < 32; ++j)
+        match |= uint32_t((mask >> j & 1u) && in[j] % 3 == in[i] % 3) << j;
+      const Words want = {ballot,          all,  any,    match, sum, low, high, uint32_t(slow),
+                          uint32_t(shigh), both, either, odd};
       EXPECT_EQ(Words(out.begin() + i * 12, out.begin() + i * 12 + 12), want);
     }
   }
@@ -90,9 +95,13 @@ TEST(Instructions, VotesAndReductions) {
 struct Place {
   int row, col;
 };
-Place A16(int lane, int i) { return {lane / 4 + (i % 4 >= 2 ? 8 : 0), lane % 4 * 2 + (i & 1) + (i >= 4 ? 8 : 0)}; }
+Place A16(int lane, int i) {
+  return {lane / 4 + (i % 4 >= 2 ? 8 : 0), lane % 4 * 2 + (i & 1) + (i >= 4 ? 8 : 0)};
+}
 Place B16(int lane, int i) { return {lane % 4 * 2 + (i & 1) + (i >= 2 ? 8 : 0), lane / 4}; }
-Place A8(int lane, int i) { return {lane / 4 + (i == 1 || i == 3 ? 8 : 0), lane % 4 + (i >= 2 ? 4 : 0)}; }
+Place A8(int lane, int i) {
+  return {lane / 4 + (i == 1 || i == 3 ? 8 : 0), lane % 4 + (i >= 2 ? 4 : 0)};
+}
 Place B8(int lane, int i) { return {lane % 4 + (i == 1 ? 4 : 0), lane / 4}; }
 Place A32(int lane, int i) {
   const bool upper = i < 4 || (i >= 8 && i < 12);
@@ -101,7 +110,8 @@ Place A32(int lane, int i) {
 Place B32(int lane, int i) { return {lane % 4 * 4 + (i & 3) + (i >= 4 ? 16 : 0), lane / 4}; }
 Place C(int lane, int i) { return {lane / 4 + (i >= 2 ? 8 : 0), lane % 4 * 2 + (i & 1)}; }
 
-// Fills fragments of `bits`-wide elements from matrices of whole numbers (exact in every type), runs, compares exactly.
+// Fills fragments of `bits`-wide elements from matrices of whole numbers (exact in every type),
+// runs, compares exactly.
 void TryMma(int kind, int depth, int bits, Place (*a_place)(int, int), Place (*b_place)(int, int),
             uint32_t (*encode)(int)) {
   Random random(static_cast<uint64_t>(kind) + 1);
@@ -121,7 +131,8 @@ void TryMma(int kind, int depth, int bits, Place (*a_place)(int, int), Place (*b
     }
     for (int i = 0; i < 4; ++i) {
       const int v = c[C(lane, i).row * 8 + C(lane, i).col];
-      in[lane * 10 + 6 + i] = kind == 3 ? static_cast<uint32_t>(v) : device::BitsOf(static_cast<float>(v));
+      in[lane * 10 + 6 + i] =
+          kind == 3 ? static_cast<uint32_t>(v) : device::BitsOf(static_cast<float>(v));
     }
   }
   const Words out = Try("mk_try_mma", in, 32 * 4, 32, kind);
@@ -138,16 +149,21 @@ void TryMma(int kind, int depth, int bits, Place (*a_place)(int, int), Place (*b
 }
 
 TEST(Instructions, MmaFragments) {
-  TryMma(0, 16, 16, A16, B16, [](int v) { return uint32_t{device::FloatToHalfBits(static_cast<float>(v))}; });
-  TryMma(1, 16, 16, A16, B16, [](int v) { return uint32_t{device::FloatToBfloat16Bits(static_cast<float>(v))}; });
-  TryMma(2, 8, 32, A8, B8, [](int v) { return device::BitsOf(static_cast<float>(v)) | 0x0fffu; });  // low bits: ignored
+  TryMma(0, 16, 16, A16, B16,
+         [](int v) { return uint32_t{device::FloatToHalfBits(static_cast<float>(v))}; });
+  TryMma(1, 16, 16, A16, B16,
+         [](int v) { return uint32_t{device::FloatToBfloat16Bits(static_cast<float>(v))}; });
+  TryMma(2, 8, 32, A8, B8, [](int v) {
+    return device::BitsOf(static_cast<float>(v)) | 0x0fffu;
+  });  // low bits: ignored
   TryMma(3, 32, 8, A32, B32, [](int v) { return static_cast<uint32_t>(v) & 0xffu; });
 }
 
 TEST(Instructions, LoadMatrix) {
   Words in(32 * 4);
   for (uint32_t r = 0; r < 32; ++r) {
-    for (uint32_t w = 0; w < 4; ++w) in[r * 4 + w] = (r * 8 + 2 * w) | (r * 8 + 2 * w + 1) << 16;  // row * 8 + column
+    for (uint32_t w = 0; w < 4; ++w)
+      in[r * 4 + w] = (r * 8 + 2 * w) | (r * 8 + 2 * w + 1) << 16;  // row * 8 + column
   }
   const Words out = Try("mk_try_load_matrix", in, 32 * 14);
   for (uint32_t lane = 0; lane < 32; ++lane) {
@@ -159,8 +175,8 @@ TEST(Instructions, LoadMatrix) {
       const uint32_t at = (m * 8 + lane % 4 * 2) * 8 + lane / 4;
       return at | (at + 8) << 16;
     };
-    const Words want = {plain(0),      transposed(0), plain(0),      plain(1),      transposed(0),
-                        transposed(1), plain(0),      plain(1),      plain(2),      plain(3),
+    const Words want = {plain(0),      transposed(0), plain(0),      plain(1),     transposed(0),
+                        transposed(1), plain(0),      plain(1),      plain(2),     plain(3),
                         transposed(0), transposed(1), transposed(2), transposed(3)};
     EXPECT_EQ(Words(out.begin() + lane * 14, out.begin() + lane * 14 + 14), want) << lane;
   }
@@ -177,7 +193,9 @@ TEST(Instructions, CopyAsyncFillsWithZeros) {
         uint32_t want = 7;  // not part of the copy
         if (at < bytes) {
           const uint32_t have = std::min(read, bytes) > at ? std::min(read, bytes) - at : 0;
-          want = have >= 4 ? in[lane * 4 + i % 4] : have == 0 ? 0 : in[lane * 4 + i % 4] & ((1u << (8 * have)) - 1);
+          want = have >= 4   ? in[lane * 4 + i % 4]
+                 : have == 0 ? 0
+                             : in[lane * 4 + i % 4] & ((1u << (8 * have)) - 1);
         }
         EXPECT_EQ(out[lane * 12 + i], want) << read << " " << lane << " " << i;
       }
@@ -200,7 +218,8 @@ TEST(Instructions, Atomics) {
   for (uint32_t i = 0; i < 32; ++i) in[i] = i + 1;
   const Words out = Try("mk_try_atomics", in, 8, 32, 0, 0, true);
   const uint32_t sum = 32 * 33 / 2;
-  EXPECT_EQ(out, (Words{sum, 0, 32, 0xffffffffu, device::BitsOf(static_cast<float>(sum)), 0u - sum, 1, 5}));
+  EXPECT_EQ(out, (Words{sum, 0, 32, 0xffffffffu, device::BitsOf(static_cast<float>(sum)), 0u - sum,
+                        1, 5}));
 }
 
 TEST(Instructions, Hints) {
@@ -219,7 +238,8 @@ TEST(Instructions, ArithmeticThroughTheKernel) {
     const uint32_t a = in[lane * 3], b = in[lane * 3 + 1], c = in[lane * 3 + 2];
     const uint32_t* got = &out[lane * 11];
     for (int h = 0; h < 32; h += 16) {
-      EXPECT_EQ(got[2] >> h & 0xffffu, device::FmaHalfBits(mk_u16(a >> h), mk_u16(b >> h), mk_u16(c >> h)));
+      EXPECT_EQ(got[2] >> h & 0xffffu,
+                device::FmaHalfBits(mk_u16(a >> h), mk_u16(b >> h), mk_u16(c >> h)));
     }
     EXPECT_EQ(got[3], got[6] | uint32_t{device::FloatToHalfBits(device::FloatOf(b))} << 16);
     EXPECT_EQ(got[4], got[7] | uint32_t{device::FloatToBfloat16Bits(device::FloatOf(b))} << 16);
@@ -250,9 +270,10 @@ TEST(Convert, EveryHalfThereAndBack) {
       EXPECT_EQ(device::FloatToHalfBits(f), 0x7fffu);
       continue;
     }
-    const float want = exponent == 31  ? INFINITY
-                       : exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
-                                       : std::ldexp(static_cast<float>(1024 + mantissa), exponent - 25);
+    const float want = exponent == 31 ? INFINITY
+                       : exponent == 0
+                           ? std::ldexp(static_cast<float>(mantissa), -24)
+                           : std::ldexp(static_cast<float>(1024 + mantissa), exponent - 25);
     ASSERT_EQ(f, sign * want) << h;
     ASSERT_EQ(device::FloatToHalfBits(f), bits);
   }
@@ -287,19 +308,26 @@ TEST(Convert, FmaOfHalvesIsRoundedOnce) {
   Random random(12);
   for (int i = 0; i < 1000000; ++i) {
     const uint64_t r = random.Next();
-    uint16_t a = static_cast<uint16_t>(r), b = static_cast<uint16_t>(r >> 16), c = static_cast<uint16_t>(r >> 32);
-    if (i % 2 == 0) a = (a & 0x83ffu) | 0x3c00u, b = (b & 0x83ffu) | 0x3c00u;  // near one, so that c matters
-    const long double product = static_cast<long double>(device::HalfBitsToFloat(a)) * device::HalfBitsToFloat(b);
+    uint16_t a = static_cast<uint16_t>(r), b = static_cast<uint16_t>(r >> 16),
+             c = static_cast<uint16_t>(r >> 32);
+    if (i % 2 == 0)
+      a = (a & 0x83ffu) | 0x3c00u, b = (b & 0x83ffu) | 0x3c00u;  // near one, so that c matters
+    const long double product =
+        static_cast<long double>(device::HalfBitsToFloat(a)) * device::HalfBitsToFloat(b);
     const long double addend = device::HalfBitsToFloat(c);
-    // 64 bits of significand hold every sum whose parts matter: 22 bits of product, and 40 of distance.
+    // 64 bits of significand hold every sum whose parts matter: 22 bits of product, and 40 of
+    // distance.
     const long double sum = product + addend;
-    if (std::isnan(static_cast<double>(sum)) || sum - product != addend || sum - addend != product) continue;
+    if (std::isnan(static_cast<double>(sum)) || sum - product != addend || sum - addend != product)
+      continue;
     if (static_cast<double>(sum) != sum) continue;  // RoundToHalf takes a double
-    ASSERT_EQ(double{device::HalfBitsToFloat(device::FmaHalfBits(a, b, c))}, RoundToHalf(static_cast<double>(sum)))
+    ASSERT_EQ(double{device::HalfBitsToFloat(device::FmaHalfBits(a, b, c))},
+              RoundToHalf(static_cast<double>(sum)))
         << a << " " << b << " " << c;
   }
   // 1 + 2^-11 is a tie in the sum; the product's last bit decides it.
-  EXPECT_EQ(device::FmaHalfBits(0x3c01, 0x1000, 0x3c00), 0x3c01u);  // (1 + 2^-10) 2^-11 + 1: above the tie
+  EXPECT_EQ(device::FmaHalfBits(0x3c01, 0x1000, 0x3c00),
+            0x3c01u);  // (1 + 2^-10) 2^-11 + 1: above the tie
   EXPECT_EQ(device::FmaHalfBits(0x3c00, 0x1000, 0x3c00), 0x3c00u);  // the tie: to even
 }
 

@@ -13,6 +13,7 @@ namespace {
 constexpr uint64_t kMaxBlocks = uint64_t{1} << 31;
 constexpr uint32_t kMaxGridYz = 65535;
 constexpr int kPoison = 0xff;
+constexpr size_t kMaxTrace = 1000;
 #if defined(__SANITIZE_ADDRESS__)
 constexpr uint32_t kStackBytes = 512 * 1024;
 #else
@@ -140,6 +141,7 @@ void Launch::RunBlock(uint64_t block) {
   BeginBlock(block);
   Release(this);
   const uint32_t first = scheduler_->Begin(block, threads_count_);
+  Note(*threads_[0], first, "before it begins", {nullptr, 0});
   *slot_ = threads_[first].get();
   SwitchFiber(&main_, &threads_[first]->fiber);
   Acquire(this);
@@ -174,6 +176,7 @@ void Launch::BeginBlock(uint64_t block) {
     t.part = nullptr;
     t.barrier = -1;
     t.last_sync_name = nullptr;
+    t.now = {nullptr, 0};
     t.last_address = nullptr;
     t.same_loads = t.spin_turns = 0;
     t.copies.clear();
@@ -227,19 +230,30 @@ void Launch::Exit(ThreadRun* t) {
   }
   for (uint32_t id = 0; id < kBarriers; ++id) TryCompleteBarrier(id);
   const uint32_t next = stop_ ? Scheduler::kNone : scheduler_->Next(t->linear);
-  if (next != Scheduler::kNone) SwitchTo(t, next, true);
+  if (next != Scheduler::kNone) {
+    Note(*t, next, "at its end, after", t->now);
+    SwitchTo(t, next, true);
+  }
   if (live_ > 0 && !stop_) ReportStuck();
   Abandon(t);
 }
 
-void Launch::Wait(ThreadRun* t) {
+void Launch::Wait(ThreadRun* t, const Site& site) {
+  t->now = site;
   scheduler_->SetWaiting(t->linear);
   const uint32_t next = scheduler_->Next(t->linear);
   if (next == Scheduler::kNone) {
     ReportStuck();
     return;
   }
+  Note(*t, next, "to wait at", site);
   SwitchTo(t, next);
+}
+
+void Launch::Note(const ThreadRun& from, uint32_t to, const char* why, const Site& at) {
+  if (options_.replay == nullptr || !scheduler_->ruled() || report_.trace.size() >= kMaxTrace)
+    return;
+  report_.trace.push_back({block_, from.linear, to, why, at, threads_[to]->now});
 }
 
 void Launch::SwitchTo(ThreadRun* from, uint32_t to, bool for_good) {

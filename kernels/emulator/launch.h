@@ -42,6 +42,8 @@ struct ThreadRun : Thread {
   uint32_t barrier_result = 0;
   Site last_sync = {nullptr, 0};
   const char* last_sync_name = nullptr;
+  Site now = {nullptr,
+              0};  // where it last came to a point of decision; kept where switches are traced
   const void* last_address = nullptr;  // of its last access
   uint32_t same_loads = 0;             // loads of it on end
   uint32_t spin_turns = 0;             // how often others got a turn for that
@@ -96,7 +98,8 @@ class Launch {
   void EndBlock();
   static void FiberEntry(void* thread);
   void Exit(ThreadRun* t);
-  void Wait(ThreadRun* t);  // until it is made ready, or stop_
+  void Wait(ThreadRun* t, const Site& site);  // until it is made ready, or stop_
+  void Note(const ThreadRun& from, uint32_t to, const char* why, const Site& at);
   void SwitchTo(ThreadRun* from, uint32_t to, bool for_good = false);
   [[noreturn]] void Abandon(ThreadRun* t);  // the launch ends here
   void ReportStuck();
@@ -125,7 +128,7 @@ class Launch {
   void* ReachShared(ThreadRun* t, uint64_t offset, uint32_t bytes, Access kind, const Site& site);
   void Race(ThreadRun* t, RaceShadow* shadow, uint64_t offset, uint32_t bytes, Access kind,
             const Site& site, const Buffer* buffer);
-  void Breathe(ThreadRun* t);  // before each access: preemption
+  void Breathe(ThreadRun* t, const Site& site);  // before each access: preemption
   void LetOthersStore(ThreadRun* t, const void* address, Access kind, const Site& site);
   void* Scratch();
   Buffer* FindBuffer(uint64_t host_address);

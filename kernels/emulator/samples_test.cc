@@ -1,5 +1,5 @@
-// The three sample kernels: right under every schedule and both kinds of copies, on ragged shapes; every one of their
-// barriers and waits is needed; and they move what their head comments say.
+// The three sample kernels: right under every schedule and both kinds of copies, on ragged shapes;
+// every one of their barriers and waits is needed; and they move what their head comments say.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -55,10 +55,15 @@ class LayerNormCase {
 
   Report Run(const Options& options) {
     y_ = std::make_unique<DeviceArray<float>>(&emulator_.memory(), "y", x_.size());
-    const samples::LayerNormParams params = {
-        x_device_.device(), weight_device_.device(), bias_device_.device(), y_->device(), rows_, channels_, 1e-5f};
-    return emulator_.Run(mk_emulated_sample_layer_norm, "mk_sample_layer_norm", {{uint32_t(rows_ + 7) / 8}, {256}},
-                         params, options);
+    const samples::LayerNormParams params = {x_device_.device(),
+                                             weight_device_.device(),
+                                             bias_device_.device(),
+                                             y_->device(),
+                                             rows_,
+                                             channels_,
+                                             1e-5f};
+    return emulator_.Run(mk_emulated_sample_layer_norm, "mk_sample_layer_norm",
+                         {{uint32_t(rows_ + 7) / 8}, {256}}, params, options);
   }
   std::string Outputs() { return Bytes(y_->Host()); }
 
@@ -73,7 +78,8 @@ class LayerNormCase {
       for (int c = 0; c < channels_; ++c) variance += (row[c] - mean) * (row[c] - mean);
       const double scale = 1.0 / std::sqrt(variance / channels_ + 1e-5);
       for (int c = 0; c < channels_; ++c) {
-        worst = std::max(worst, std::fabs(y[size_t(r) * channels_ + c] - ((row[c] - mean) * scale * weight_[c] + bias_[c])));
+        worst = std::max(worst, std::fabs(y[size_t(r) * channels_ + c] -
+                                          ((row[c] - mean) * scale * weight_[c] + bias_[c])));
       }
     }
     return worst;
@@ -100,13 +106,15 @@ class GemmCase {
 
   Report Run(const Options& options) {
     c_ = std::make_unique<DeviceArray<half>>(&emulator_.memory(), "c", uint64_t(m_) * n_);
-    const samples::GemmParams params = {a_device_.device(), b_device_.device(), c_->device(), m_, n_, k_};
+    const samples::GemmParams params = {
+        a_device_.device(), b_device_.device(), c_->device(), m_, n_, k_};
     const LaunchShape shape = {{uint32_t(n_ + 63) / 64, uint32_t(m_ + 63) / 64}, {128}, 16 * 1024};
     return emulator_.Run(mk_emulated_sample_gemm, "mk_sample_gemm", shape, params, options);
   }
   std::string Outputs() { return Bytes(c_->Host()); }
 
-  // In units of what fp32 accumulation of k products of size up to 1, and the rounding to fp16, may lose.
+  // In units of what fp32 accumulation of k products of size up to 1, and the rounding to fp16, may
+  // lose.
   double WorstError() {
     const std::vector<half> c = c_->Host();
     double worst = 0;
@@ -147,9 +155,10 @@ class ReduceCase {
 
   Report Run(const Options& options) {
     finished_.Set({0});
-    const samples::ReduceParams params = {x_device_.device(), partials_.device(), finished_.device(), sum_.device(),
-                                          count_};
-    return emulator_.Run(mk_emulated_sample_reduce, "mk_sample_reduce", {{blocks_}, {256}}, params, options);
+    const samples::ReduceParams params = {x_device_.device(), partials_.device(),
+                                          finished_.device(), sum_.device(), count_};
+    return emulator_.Run(mk_emulated_sample_reduce, "mk_sample_reduce", {{blocks_}, {256}}, params,
+                         options);
   }
   std::string Outputs() { return Bytes(sum_.Host()); }
 
@@ -171,7 +180,8 @@ class ReduceCase {
 
 template <class Case>
 SweepResult SweepCase(Case* c) {
-  return Sweep([c](const Options& options) { return c->Run(options); }, [c] { return c->Outputs(); });
+  return Sweep([c](const Options& options) { return c->Run(options); },
+               [c] { return c->Outputs(); });
 }
 
 TEST(LayerNormSample, IsRightUnderEverySchedule) {
@@ -228,11 +238,12 @@ TEST(ReduceSample, IsRightUnderEverySchedule) {
 
 template <class Case>
 void ExpectEverySyncIsNeeded(Case* c, size_t syncs) {
-  const std::vector<Mutant> mutants =
-      MutateSyncs([c](const Options& options) { return c->Run(options); }, [c] { return c->Outputs(); });
+  const std::vector<Mutant> mutants = MutateSyncs(
+      [c](const Options& options) { return c->Run(options); }, [c] { return c->Outputs(); });
   EXPECT_EQ(mutants.size(), syncs);
   for (const Mutant& m : mutants) {
-    EXPECT_TRUE(m.caught) << "without " << m.sync.name << " at " << SiteText(m.sync.site) << " all is well";
+    EXPECT_TRUE(m.caught) << "without " << m.sync.name << " at " << SiteText(m.sync.site)
+                          << " all is well";
   }
 }
 

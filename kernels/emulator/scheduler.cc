@@ -47,7 +47,7 @@ uint64_t Random::Next() {
 Scheduler::Scheduler(const Options& options)
     : options_(options),
       random_(options.seed),
-      preempts_(options.preempt_one_in > 0 || options.replay != nullptr) {
+      preempts_(options.preempt_one_in > 0 || options.replay != nullptr || options.record) {
   if (options_.replay != nullptr) {
     options_.schedule = Schedule::kForward;
     for (const Switch& s : *options_.replay) replay_[ReplayKey(s.block, s.thread)].push_back(s);
@@ -74,7 +74,13 @@ uint32_t Scheduler::Begin(uint64_t block, uint32_t threads) {
   for (uint32_t& bits : ready_) bits = 0;
   for (uint32_t t = 0; t < threads; ++t) SetReady(t);
   steps_.assign(threads, 0);
-  return Choose(options_.schedule == Schedule::kReverse ? 0 : threads - 1);
+  // The first step of thread 0 is the first point of decision: another may go before it.
+  const uint32_t replayed = options_.replay != nullptr ? Replayed(0) : kNone;
+  ruled_ = replayed != kNone;
+  const uint32_t first =
+      ruled_ ? replayed : Choose(options_.schedule == Schedule::kReverse ? 0 : threads - 1);
+  if (options_.record && first != 0) recorded_.push_back({block_, 0, 0, first});
+  return first;
 }
 
 void Scheduler::SetReady(uint32_t thread) {
@@ -92,8 +98,10 @@ uint32_t Scheduler::Next(uint32_t current) {
   if (ready_warps_ == 0) return kNone;
   ++steps_[current];
   uint32_t to = options_.replay != nullptr ? Replayed(current) : kNone;
+  ruled_ = to != kNone;
   if (to == kNone) to = Choose(current);
-  Record(current, to);
+  if (options_.record && to != InOrder(current))
+    recorded_.push_back({block_, current, steps_[current], to});
   return to;
 }
 
@@ -102,11 +110,12 @@ uint32_t Scheduler::Preempt(uint32_t current) {
   uint32_t to = kNone;
   if (options_.replay != nullptr) {
     to = Replayed(current);
+    ruled_ = to != kNone && to != current;
   } else if (options_.preempt_one_in > 0 && random_.Below(options_.preempt_one_in) == 0) {
     to = Choose(current);
   }
   if (to == current) to = kNone;
-  if (to != kNone) Record(current, to);
+  if (options_.record && to != kNone) recorded_.push_back({block_, current, steps_[current], to});
   return to;
 }
 
@@ -118,12 +127,8 @@ uint32_t Scheduler::Other(uint32_t current) const {
 
 uint32_t Scheduler::Choose(uint32_t current) {
   switch (options_.schedule) {
-    case Schedule::kForward: {
-      const uint32_t own = ready_[current / 32];
-      if (own == 0) return Ascending(current);
-      const uint32_t above = own & ~((2u << (current % 32)) - 1u);
-      return current / 32 * 32 + LowestBit(above != 0 ? above : own);
-    }
+    case Schedule::kForward:
+      return InOrder(current);
     case Schedule::kReverse: {
       const uint32_t own = ready_[current / 32];
       if (own == 0) return Descending(current);
@@ -146,7 +151,14 @@ uint32_t Scheduler::Choose(uint32_t current) {
   return kNone;
 }
 
-// REQUIRES a ready thread, as do the next two.
+uint32_t Scheduler::InOrder(uint32_t current) const {
+  const uint32_t own = ready_[current / 32];
+  if (own == 0) return Ascending(current);
+  const uint32_t above = own & ~((2u << (current % 32)) - 1u);
+  return current / 32 * 32 + LowestBit(above != 0 ? above : own);
+}
+
+// REQUIRES a ready thread, as do the next two and the one above.
 uint32_t Scheduler::Ascending(uint32_t current) const {
   const uint32_t above = ready_[current / 32] & ~((2u << (current % 32)) - 1u);
   if (above != 0) return current / 32 * 32 + LowestBit(above);
@@ -173,10 +185,6 @@ uint32_t Scheduler::Replayed(uint32_t current) {
     if (rule.step == steps_[current] && rule.to < steps_.size() && IsReady(rule.to)) return rule.to;
   }
   return kNone;
-}
-
-void Scheduler::Record(uint32_t current, uint32_t to) {
-  if (options_.record) recorded_.push_back({block_, current, steps_[current], to});
 }
 
 }  // namespace emu

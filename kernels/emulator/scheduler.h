@@ -49,21 +49,25 @@ class Scheduler {
   // The next ready thread after `current`, whatever the schedule; kNone if there is no other.
   uint32_t Other(uint32_t current) const;
 
+  // Whether Preempt must be asked before each access: steps are counted there too.
   bool preempts() const { return preempts_; }
+  // Whether the last answer was one of Options::replay.
+  bool ruled() const { return ruled_; }
   const std::vector<Switch>& recorded() const { return recorded_; }
 
  private:
   uint32_t Choose(uint32_t current);
+  uint32_t InOrder(uint32_t current) const;
   uint32_t Ascending(uint32_t current) const;
   uint32_t Descending(uint32_t current) const;
   uint32_t RandomWarp();
   uint32_t Replayed(uint32_t current);
-  void Record(uint32_t current, uint32_t to);
   bool IsReady(uint32_t thread) const { return (ready_[thread / 32] >> (thread % 32) & 1u) != 0; }
 
   Options options_;
   Random random_;
   bool preempts_;
+  bool ruled_ = false;
   uint32_t ready_[kMaxThreads / 32] = {};
   uint32_t ready_warps_ = 0;
   uint64_t block_ = 0;

@@ -4,11 +4,13 @@ namespace mk {
 namespace emu {
 
 std::string OptionsText(const Options& options) {
-  return std::string(ScheduleName(options.schedule)) + " schedule, seed " + std::to_string(options.seed) +
+  return std::string(ScheduleName(options.schedule)) + " schedule, seed " +
+         std::to_string(options.seed) +
          (options.async == AsyncCopies::kLazy ? ", lazy copies" : ", eager copies");
 }
 
-SweepResult Sweep(const LaunchFunction& launch, const OutputFunction& outputs, const Options& base) {
+SweepResult Sweep(const LaunchFunction& launch, const OutputFunction& outputs,
+                  const Options& base) {
   SweepResult result;
   std::string expected;
   for (const Schedule schedule : kAllSchedules) {
@@ -23,7 +25,8 @@ SweepResult Sweep(const LaunchFunction& launch, const OutputFunction& outputs, c
         result.text = OptionsText(options) + ": " + report.Text();
         result.ok = false;
       } else if (!first && got != expected) {
-        result.text = OptionsText(options) + ": other outputs than under the forward schedule with lazy copies\n";
+        result.text = OptionsText(options) +
+                      ": other outputs than under the forward schedule with lazy copies\n";
         result.ok = false;
       }
       if (first) {
@@ -36,7 +39,8 @@ SweepResult Sweep(const LaunchFunction& launch, const OutputFunction& outputs, c
   return result;
 }
 
-std::vector<Mutant> MutateSyncs(const LaunchFunction& launch, const OutputFunction& outputs, const Options& base) {
+std::vector<Mutant> MutateSyncs(const LaunchFunction& launch, const OutputFunction& outputs,
+                                const Options& base) {
   const Report whole = launch(base);
   const std::string expected = outputs ? outputs() : std::string();
   std::vector<Mutant> mutants;

@@ -1,5 +1,6 @@
-// Runs a launch under everything that a correct kernel must stand: every schedule, asynchronous copies late and early; and
-// without each of its synchronisations, to see that they are needed and that their absence is noticed.
+// Runs a launch under everything that a correct kernel must stand: every schedule, asynchronous
+// copies late and early; and without each of its synchronisations, to see that they are needed and
+// that their absence is noticed.
 #ifndef MERGEKERNEL_KERNELS_EMULATOR_SWEEP_H_
 #define MERGEKERNEL_KERNELS_EMULATOR_SWEEP_H_
 
@@ -14,7 +15,8 @@ namespace emu {
 
 // Sets the outputs to a known state, launches with these options, returns the report.
 using LaunchFunction = std::function<Report(const Options&)>;
-// The bytes of all outputs, after a launch. Null: outputs are not compared (a kernel whose result may depend on order).
+// The bytes of all outputs, after a launch. Null: outputs are not compared (a kernel whose result
+// may depend on order).
 using OutputFunction = std::function<std::string()>;
 
 struct SweepResult {
@@ -24,9 +26,10 @@ struct SweepResult {
   std::string text;  // what went wrong first, and under which options
 };
 
-// All schedules times both kinds of copies; `base` says the rest. Stops at the first run with a finding, or with other
-// outputs than the first. Outputs must be the same to the bit.
-SweepResult Sweep(const LaunchFunction& launch, const OutputFunction& outputs, const Options& base = {});
+// All schedules times both kinds of copies; `base` says the rest. Stops at the first run with a
+// finding, or with other outputs than the first. Outputs must be the same to the bit.
+SweepResult Sweep(const LaunchFunction& launch, const OutputFunction& outputs,
+                  const Options& base = {});
 
 struct Mutant {
   SyncSite sync;
@@ -34,9 +37,10 @@ struct Mutant {
   std::string how;  // the first line of what gave it away
 };
 
-// Sweeps once more for each synchronisation that the launch comes to, without it. A mutant that is not caught was not
-// needed, or the shape is too small to need it.
-std::vector<Mutant> MutateSyncs(const LaunchFunction& launch, const OutputFunction& outputs, const Options& base = {});
+// Sweeps once more for each synchronisation that the launch comes to, without it. A mutant that is
+// not caught was not needed, or the shape is too small to need it.
+std::vector<Mutant> MutateSyncs(const LaunchFunction& launch, const OutputFunction& outputs,
+                                const Options& base = {});
 
 // "lazy"/"eager", the schedule, the seed.
 std::string OptionsText(const Options& options);

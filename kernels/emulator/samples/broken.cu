@@ -1,5 +1,5 @@
-// Kernels that are wrong on purpose, one for each detector, and some that are right where a detector might be too eager.
-// Blocks of 64 threads where nothing else is said; one block.
+// Kernels that are wrong on purpose, one for each detector, and some that are right where a
+// detector might be too eager. Blocks of 64 threads where nothing else is said; one block.
 #include "kernels/device/device.h"
 #include "kernels/device/memory.h"
 #include "kernels/device/ptx.h"
@@ -73,7 +73,8 @@ extern "C" __global__ void mk_broken_bytes_overlap(const BrokenParams p) {
   MK_SHARED(mk_u16, tile, kThreads + 1);
   const int t = ThreadInBlock();
   Store(tile + t, static_cast<mk_u16>(t));
-  if (t == 0) Store(tile + 1, mk_u16{7});  // thread 1's; the other half of thread 0's word is its own
+  if (t == 0)
+    Store(tile + 1, mk_u16{7});  // thread 1's; the other half of thread 0's word is its own
   Store(p.y + t, 0.0f);
 }
 

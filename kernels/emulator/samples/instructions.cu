@@ -1,4 +1,5 @@
-// One kernel per instruction of ptx.h and memory.h: words in, words out. One warp where nothing else is said.
+// One kernel per instruction of ptx.h and memory.h: words in, words out. One warp where nothing
+// else is said.
 #include "kernels/device/device.h"
 #include "kernels/device/memory.h"
 #include "kernels/device/ptx.h"
@@ -69,7 +70,8 @@ extern "C" __global__ void mk_try_mma(const WordsParams p) {
   if (p.a == 2) MmaTf32(d, a, b, cf);
   if (p.a == 3) MmaS8(di, a, b, ci);
   MK_UNROLL
-  for (int i = 0; i < 4; ++i) Store(p.out + Lane() * 4 + i, p.a == 3 ? static_cast<mk_u32>(di[i]) : FloatBits(d[i]));
+  for (int i = 0; i < 4; ++i)
+    Store(p.out + Lane() * 4 + i, p.a == 3 ? static_cast<mk_u32>(di[i]) : FloatBits(d[i]));
 }
 
 // in [4]: row `lane` of four matrices; out [14]: x1, x2, x4, each plain and transposed.
@@ -158,5 +160,6 @@ extern "C" __global__ void mk_try_arithmetic(const WordsParams p) {
 extern "C" __global__ void mk_try_hints(const WordsParams p) {
   const Words4 w = LoadReadOnly(As<Words4>(p.in + Lane() * 4));
   const Words2 h = LoadReadOnly(As<Words2>(p.in + Lane() * 4));
-  StoreStreaming(As<Words4>(p.out + Lane() * 4), Words4{{w.word[3], w.word[2], h.word[1], h.word[0]}});
+  StoreStreaming(As<Words4>(p.out + Lane() * 4),
+                 Words4{{w.word[3], w.word[2], h.word[1], h.word[0]}});
 }
