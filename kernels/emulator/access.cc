@@ -11,7 +11,7 @@ namespace {
 // A thread that loads one word this often, and nothing else, waits for another's store: that one
 // gets a turn. After so many turns nobody will store it.
 constexpr uint32_t kSpinLoads = 1u << 13;
-constexpr uint32_t kSpinTurns = 64;
+constexpr uint32_t kSpinTurns = 16;
 constexpr uint32_t kSharedGap = 128;  // between static arrays, so that running off one is seen
 constexpr uint32_t kMaxStatic = 48 * 1024;
 

@@ -15,7 +15,7 @@ constexpr uint32_t kMaxGridYz = 65535;
 constexpr int kPoison = 0xff;
 constexpr size_t kMaxTrace = 1000;
 #if defined(__SANITIZE_ADDRESS__)
-constexpr uint32_t kStackBytes = 512 * 1024;
+constexpr uint32_t kStackBytes = 256 * 1024;
 #else
 constexpr uint32_t kStackBytes = 128 * 1024;
 #endif
