@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "server/cli/cmd_scan.h"
 #include "server/cli/common.h"
 
 namespace mk::cli {
@@ -38,6 +39,7 @@ int Main(int argc, char** argv) {
   AddInfer(app, globals, &exit_code);
   AddBench(app, globals, &exit_code);
   AddDoctor(app, globals, &exit_code);
+  AddScan(app, globals, &exit_code);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   try {
