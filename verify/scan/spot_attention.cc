@@ -1,14 +1,16 @@
 // S4: attention of a topology that stock attention kernels do not serve.
 //   roll               Concat of the two ends of one tensor in swapped order (shifted windows)
-//   window partition   Reshape that splits axes, Transpose that moves one half of each to the batch, then attention
-//   relative position  a bias looked up in a table by constant places and added to scores; scores looked up or
+//   window partition   Reshape that splits axes, Transpose that moves one half of each to the
+//   batch, then attention relative position  a bias looked up in a table by constant places and
+//   added to scores; scores looked up or
 //                      shifted (Pad, Reshape, Slice) themselves
-//   neighbourhood      overlapping windows (a Gather at repeated constant places, or shifted slices stacked), then attention
-//   shared scores      one score matrix that more than one Softmax reads
+//   neighbourhood      overlapping windows (a Gather at repeated constant places, or shifted slices
+//   stacked), then attention shared scores      one score matrix that more than one Softmax reads
 //
-// "Attention" means a Softmax that is reached before the tensor is put back. Guards: patches and pixel shuffles move
-// halves to the channels, not the batch; im2col for a convolution reaches no Softmax before a weight; a position
-// embedding is added to features, not to scores; a mask on scores is no topology.
+// "Attention" means a Softmax that is reached before the tensor is put back. Guards: patches and
+// pixel shuffles move halves to the channels, not the batch; im2col for a convolution reaches no
+// Softmax before a weight; a position embedding is added to features, not to scores; a mask on
+// scores is no topology.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -41,7 +43,8 @@ class Attention {
       }
     }
     for (const std::vector<NodeId>& chain : rolls_) {
-      Structure* structure = findings_.Add(kS4, "roll", "both ends of an axis change places: shifted windows");
+      Structure* structure =
+          findings_.Add(kS4, "roll", "both ends of an axis change places: shifted windows");
       for (const NodeId id : chain) findings_.AddSite(structure, id);
     }
   }
@@ -82,10 +85,12 @@ bool Attention::ReachesSoftmax(ValueId from, int limit) const {
       p_, from, limit, [&](NodeId n, ValueId) { return IsSoftmax(p_, n); },
       [&](NodeId n, ValueId) {
         const Op op = p_.node(n).op;
-        return IsLayout(op) || IsElementwise(op) || op == Op::kMatMul || op == Op::kGemm || op == Op::kEinsum ||
-               op == Op::kSplit || op == Op::kSlice || op == Op::kGather || op == Op::kConcat || op == Op::kPad ||
-               op == Op::kLayerNormalization || op == Op::kReduceMean || op == Op::kReduceSum || op == Op::kConv ||
-               op == Op::kRMSNormalization || op == Op::kRotaryEmbedding || op == Op::kLpNormalization;
+        return IsLayout(op) || IsElementwise(op) || op == Op::kMatMul || op == Op::kGemm ||
+               op == Op::kEinsum || op == Op::kSplit || op == Op::kSlice || op == Op::kGather ||
+               op == Op::kConcat || op == Op::kPad || op == Op::kLayerNormalization ||
+               op == Op::kReduceMean || op == Op::kReduceSum || op == Op::kConv ||
+               op == Op::kRMSNormalization || op == Op::kRotaryEmbedding ||
+               op == Op::kLpNormalization;
       });
 }
 
@@ -98,12 +103,14 @@ bool Attention::IsScores(NodeId id) const {
 
 bool Attention::Roll(NodeId id) {
   const Node& node = p_.node(id);
-  if (node.in.size() != 2 || node.out.empty() || node.In(0) == kNone || node.In(1) == kNone) return false;
+  if (node.in.size() != 2 || node.out.empty() || node.In(0) == kNone || node.In(1) == kNone)
+    return false;
   // Straight from the slices: no layout op between.
   const Node *a = Makes(p_, node.In(0), Op::kSlice), *b = Makes(p_, node.In(1), Op::kSlice);
   if (!a || !b || a->In(0) != b->In(0) || !p_.IsDataValue(a->In(0))) return false;
   const auto tail = FindPiece(p_, node.In(0)), head = FindPiece(p_, node.In(1));
-  if (!tail || !head || tail->axis != head->axis || tail->step != 1 || head->step != 1) return false;
+  if (!tail || !head || tail->axis != head->axis || tail->step != 1 || head->step != 1)
+    return false;
   const Value& whole = p_.value(tail->whole);
   const int64_t axis = IntAttribute(*node.proto, "axis", 0);
   const auto at = whole.has_rank ? Axis(axis, static_cast<int64_t>(whole.dims.size())) : axis;
@@ -113,7 +120,8 @@ bool Attention::Roll(NodeId id) {
   if (!meets) {
     // With a symbolic axis: x[-s:] then x[:-s].
     const auto x = ReadSlice(p_, *a), y = ReadSlice(p_, *b);
-    meets = x && y && x->begins.size() == 1 && y->ends.size() == 1 && x->ends[0] > INT32_MAX && x->begins[0] == y->ends[0];
+    meets = x && y && x->begins.size() == 1 && y->ends.size() == 1 && x->ends[0] > INT32_MAX &&
+            x->begins[0] == y->ends[0];
   }
   if (!meets) return false;
   const auto before = roll_by_value_.find(SkipLayout(p_, tail->whole));
@@ -124,7 +132,8 @@ bool Attention::Roll(NodeId id) {
   return true;
 }
 
-// Many slices of one tensor, equally long and one place apart, stacked: the window of a neighbourhood.
+// Many slices of one tensor, equally long and one place apart, stacked: the window of a
+// neighbourhood.
 void Attention::StackedSlices(NodeId id) {
   const Node& node = p_.node(id);
   if (node.in.size() < 4 || node.out.empty()) return;
@@ -136,11 +145,13 @@ void Attention::StackedSlices(NodeId id) {
   for (const ValueId in : node.in) {
     auto piece = in == kNone ? std::nullopt : FindPiece(p_, in);
     if (!piece || piece->step != 1) return;
-    // Windows in the plane are cut along one axis and then the other; the deeper cut tells the tensor.
+    // Windows in the plane are cut along one axis and then the other; the deeper cut tells the
+    // tensor.
     const auto outer = FindPiece(p_, piece->whole);
     if (outer && outer->step == 1 && outer->length == piece->length) piece->whole = outer->whole;
     if (whole == kNone) whole = piece->whole, length = piece->length, axis = piece->axis;
-    if (piece->whole != whole || piece->length != length || piece->axis != axis || length < 2) return;
+    if (piece->whole != whole || piece->length != length || piece->axis != axis || length < 2)
+      return;
     begins.insert(piece->begin);
   }
   int64_t last = INT64_MIN;
@@ -148,19 +159,23 @@ void Attention::StackedSlices(NodeId id) {
     overlaps = overlaps || (last != INT64_MIN && begin - last < length);
     last = begin;
   }
-  if (!overlaps || begins.size() < 2 || !p_.IsDataValue(whole) || !ReachesSoftmax(node.out[0], 96)) return;
-  findings_.AddSite(findings_.Add(kS4, "neighbourhood attention", "overlapping windows, as shifted slices side by side"), id);
+  if (!overlaps || begins.size() < 2 || !p_.IsDataValue(whole) || !ReachesSoftmax(node.out[0], 96))
+    return;
+  findings_.AddSite(findings_.Add(kS4, "neighbourhood attention",
+                                  "overlapping windows, as shifted slices side by side"),
+                    id);
 }
 
-// One axis of a Reshape's output, as a part of an axis of its input: which one, and whether the outer or inner part.
+// One axis of a Reshape's output, as a part of an axis of its input: which one, and whether the
+// outer or inner part.
 struct Part {
   int source = -1;
   bool is_split = false;
   bool is_inner = false;
 };
 
-// How each axis of `to` comes from `from`: equal axes match, and an axis that was split in two is recognised by its
-// product. Empty where it is anything else.
+// How each axis of `to` comes from `from`: equal axes match, and an axis that was split in two is
+// recognised by its product. Empty where it is anything else.
 std::vector<Part> MatchSplit(const Dims& from, const Dims& to) {
   std::vector<Part> parts;
   size_t t = 0;
@@ -182,8 +197,9 @@ std::vector<Part> MatchSplit(const Dims& from, const Dims& to) {
       continue;
     }
     const Dim a = to[t], b = to[t + 1];
-    const bool fits = from[f] < 0 || a < 0 || b < 0 ? (a > 0 || b > 0)
-                                                    : a > 0 && b > 0 && from[f] % a == 0 && from[f] / a == b;
+    const bool fits = from[f] < 0 || a < 0 || b < 0
+                          ? (a > 0 || b > 0)
+                          : a > 0 && b > 0 && from[f] % a == 0 && from[f] / a == b;
     if (!fits) return {};
     parts.push_back({static_cast<int>(f), true, false});
     parts.push_back({static_cast<int>(f), true, true});
@@ -206,16 +222,18 @@ void Attention::Partition(NodeId id) {
   Dims merged;
   for (const NodeId user : p_.value(node.out[0]).consumers) {
     const Node& next = p_.node(user);
-    if (next.op == Op::kReshape && !next.out.empty() && p_.value(next.out[0]).has_rank) merged = p_.value(next.out[0]).dims;
+    if (next.op == Op::kReshape && !next.out.empty() && p_.value(next.out[0]).has_rank)
+      merged = p_.value(next.out[0]).dims;
   }
   if (merged.empty()) return;
-  // The halves that stand in front, next to the batch, before anything that was not split but the batch itself.
+  // The halves that stand in front, next to the batch, before anything that was not split but the
+  // batch itself.
   std::set<int> in_batch, in_tokens;
   size_t at = 0;
   std::vector<Part> moved;
   for (const int64_t axis : order) moved.push_back(parts[static_cast<size_t>(axis)]);
   while (at < moved.size() && !moved[at].is_split) ++at;
-  if (at > 2) return;  // behind batch and at most one more axis (heads, frames)
+  if (at > 2) return;               // behind batch and at most one more axis (heads, frames)
   bool halves[2] = {false, false};  // outer, inner
   for (; at < moved.size() && moved[at].is_split; ++at) {
     // Once a source comes the second time, its other half begins: the tokens of a window.
@@ -227,23 +245,24 @@ void Attention::Partition(NodeId id) {
   // Both halves of the same axes, one kind of half in the batch, and the channels untouched behind.
   if (in_batch.empty() || in_batch != in_tokens || (halves[0] && halves[1])) return;
   const Dim channels = between.dims[static_cast<size_t>(order.back())];
-  const bool keeps_channels = !moved.back().is_split && (merged.back() == channels || merged.back() < 0 || channels < 0);
+  const bool keeps_channels =
+      !moved.back().is_split && (merged.back() == channels || merged.back() < 0 || channels < 0);
   if (!keeps_channels) return;
-  // The batch of windows really is the batch: the axis merged in front is not the token axis of a patch embedding.
+  // The batch of windows really is the batch: the axis merged in front is not the token axis of a
+  // patch embedding.
   Dim in_window = 1;
   for (size_t i = 0; i < moved.size(); ++i) {
-    if (moved[i].is_split && moved[i].is_inner != halves[1]) in_window *= between.dims[static_cast<size_t>(order[i])];
+    if (moved[i].is_split && moved[i].is_inner != halves[1])
+      in_window *= between.dims[static_cast<size_t>(order[i])];
   }
   if (merged.size() < 3 || !ReachesSoftmax(node.out[0], 160)) return;
-  // Putting windows back together looks the same the other way round; it is no attention of its own.
-  const Node* source = p_.ProducerOf(SkipLayout(p_, split->In(0)));
-  const bool is_reverse = source != nullptr && merged.size() + 2 <= order.size() && before.dims.size() > merged.size();
-  if (is_reverse) return;
   std::string note = in_window > 0 ? "windows of " + std::to_string(in_window) + " tokens" : "";
-  findings_.AddSite(findings_.Add(kS4, halves[1] ? "grid partition" : "window partition", std::move(note)), id);
+  findings_.AddSite(
+      findings_.Add(kS4, halves[1] ? "grid partition" : "window partition", std::move(note)), id);
 }
 
-// Whether `from` is added to scores on the way to a Softmax. `is_score`: it is itself a part of scores.
+// Whether `from` is added to scores on the way to a Softmax. `is_score`: it is itself a part of
+// scores.
 bool Attention::IsBiasOfScores(ValueId from, bool is_score) const {
   bool is_bias = false;
   Forward(
@@ -254,20 +273,25 @@ bool Attention::IsBiasOfScores(ValueId from, bool is_score) const {
       },
       [&](NodeId n, ValueId via) {
         const Node& node = p_.node(n);
-        if (IsLayout(node.op) || node.op == Op::kSlice || node.op == Op::kConcat || node.op == Op::kPad || node.op == Op::kTile)
+        if (IsLayout(node.op) || node.op == Op::kSlice || node.op == Op::kConcat ||
+            node.op == Op::kPad || node.op == Op::kTile)
           return true;
-        // The bias may be a product with the queries (decomposed relative positions), never with weights.
-        if (node.op == Op::kMatMul || node.op == Op::kEinsum) return !is_score && !IsWeightProduct(node, via);
+        // The bias may be a product with the queries (decomposed relative positions), never with
+        // weights.
+        if (node.op == Op::kMatMul || node.op == Op::kEinsum)
+          return !is_score && !IsWeightProduct(node, via);
         if (node.op == Op::kAdd || node.op == Op::kSum) return true;
-        return node.op == Op::kMul || node.op == Op::kDiv || node.op == Op::kWhere || node.op == Op::kSigmoid ||
-               node.op == Op::kSub || node.op == Op::kClip || node.op == Op::kNeg;
+        return node.op == Op::kMul || node.op == Op::kDiv || node.op == Op::kWhere ||
+               node.op == Op::kSigmoid || node.op == Op::kSub || node.op == Op::kClip ||
+               node.op == Op::kNeg;
       });
   return is_bias;
 }
 
 bool Attention::RelativePosition(NodeId id) {
   const Node& node = p_.node(id);
-  if (node.In(0) == kNone || node.In(1) == kNone || node.out.empty() || node.out[0] == kNone) return false;
+  if (node.In(0) == kNone || node.In(1) == kNone || node.out.empty() || node.out[0] == kNone)
+    return false;
   const Value &data = p_.value(node.In(0)), &index = p_.value(node.In(1));
   if (index.IsData()) return false;
   const bool is_table = data.IsConst() && IsReal(data.type) && node.op == Op::kGather;
@@ -275,11 +299,15 @@ bool Attention::RelativePosition(NodeId id) {
   if (!is_table && !is_scores) return false;
   // Several places: one row is a slice.
   int64_t places = 1;
-  for (const Dim dim : index.dims) places = dim < 0 || places < 0 ? -1 : std::min<int64_t>(places * std::min<Dim>(dim, 1 << 20), 1 << 20);
+  for (const Dim dim : index.dims)
+    places = dim < 0 || places < 0
+                 ? -1
+                 : std::min<int64_t>(places * std::min<Dim>(dim, 1 << 20), 1 << 20);
   if (!index.has_rank || (places >= 0 && places < 4)) return false;
   if (!IsBiasOfScores(node.out[0], is_scores)) return false;
-  findings_.AddSite(findings_.Add(kS4, "relative position", is_table ? "a bias looked up by relative place is added to scores"
-                                                                     : "scores are looked up by relative place"),
+  findings_.AddSite(findings_.Add(kS4, "relative position",
+                                  is_table ? "a bias looked up by relative place is added to scores"
+                                           : "scores are looked up by relative place"),
                     id);
   return true;
 }
@@ -287,7 +315,8 @@ bool Attention::RelativePosition(NodeId id) {
 // A Gather at constant places of which some occur several times: windows that overlap.
 void Attention::Neighbourhood(NodeId id) {
   const Node& node = p_.node(id);
-  if (node.op != Op::kGather || node.is_const || !p_.IsDataValue(node.In(0)) || node.In(1) == kNone) return;
+  if (node.op != Op::kGather || node.is_const || !p_.IsDataValue(node.In(0)) || node.In(1) == kNone)
+    return;
   const Value& index = p_.value(node.In(1));
   if (index.IsData() || !index.has_rank || index.dims.size() < 2 || node.out.empty()) return;
   if (index.data) {
@@ -301,11 +330,13 @@ void Attention::Neighbourhood(NodeId id) {
   if (!ReachesSoftmax(node.out[0], 96)) return;
   // The second axis of the same window is the same structure.
   const Node* first = p_.ProducerOf(SkipLayout(p_, node.In(0)));
-  if (first && first->op == Op::kGather && first->In(1) != kNone && !p_.value(first->In(1)).IsData() &&
-      p_.value(first->In(1)).dims.size() >= 2) {
+  if (first && first->op == Op::kGather && first->In(1) != kNone &&
+      !p_.value(first->In(1)).IsData() && p_.value(first->In(1)).dims.size() >= 2) {
     return;
   }
-  findings_.AddSite(findings_.Add(kS4, "neighbourhood attention", "overlapping windows, gathered at constant places"), id);
+  findings_.AddSite(findings_.Add(kS4, "neighbourhood attention",
+                                  "overlapping windows, gathered at constant places"),
+                    id);
 }
 
 void Attention::SharedScores(NodeId id) {
@@ -319,10 +350,13 @@ void Attention::SharedScores(NodeId id) {
       },
       [&](NodeId n, ValueId) {
         const Op op = p_.node(n).op;
-        return !IsSoftmax(p_, n) && (IsLayout(op) || IsElementwise(op) || op == Op::kReduceMax || op == Op::kSlice);
+        return !IsSoftmax(p_, n) &&
+               (IsLayout(op) || IsElementwise(op) || op == Op::kReduceMax || op == Op::kSlice);
       });
   if (softmaxes.size() < 2) return;
-  Structure* structure = findings_.Add(kS4, "shared scores", "one score matrix is read by " + std::to_string(softmaxes.size()) + " Softmax nodes");
+  Structure* structure = findings_.Add(
+      kS4, "shared scores",
+      "one score matrix is read by " + std::to_string(softmaxes.size()) + " Softmax nodes");
   findings_.AddSite(structure, id);
   for (const NodeId softmax : softmaxes) findings_.AddSite(structure, softmax);
 }
@@ -353,11 +387,14 @@ void Attention::ShiftedScores(NodeId id) {
     at = node.out[0];
   }
   if (step != 3 || !IsBiasOfScores(at, true)) return;
-  findings_.AddSite(findings_.Add(kS4, "relative position", "scores are shifted by Pad, Reshape and Slice"), id);
+  findings_.AddSite(
+      findings_.Add(kS4, "relative position", "scores are shifted by Pad, Reshape and Slice"), id);
 }
 
 }  // namespace
 
-void FindAttention(const Program& program, Findings* findings) { Attention(program, findings).Run(); }
+void FindAttention(const Program& program, Findings* findings) {
+  Attention(program, findings).Run();
+}
 
 }  // namespace mk::scan

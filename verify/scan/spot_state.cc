@@ -1,12 +1,13 @@
-// S5: recurrent state and variable length: the recurrent operators, bodies that carry a state, sequences, and in plain
-// graphs
-//   unrolled scan   h' = a * h + b, each the direct input of the next, three or more times, a and b not made from h
-//   unrolled gates  h' = z * h + ... with z a Sigmoid, the same weights used again at a later step
-//   memory chain    an output that is an input with something appended, shifted in or written over
-//   log-space scan  Exp of (differences of) a CumSum
+// S5: recurrent state and variable length: the recurrent operators, bodies that carry a state,
+// sequences, and in plain graphs
+//   unrolled scan   h' = a * h + b, each the direct input of the next, three or more times, a and b
+//   not made from h unrolled gates  h' = z * h + ... with z a Sigmoid, the same weights used again
+//   at a later step memory chain    an output that is an input with something appended, shifted in
+//   or written over log-space scan  Exp of (differences of) a CumSum
 //
-// Guards: a polynomial (b constant), residual and scaled-residual chains (no product with h), batch norms (something
-// between), lengths that are merely symbolic, and CumSum as a position counter are none of these.
+// Guards: a polynomial (b constant), residual and scaled-residual chains (no product with h), batch
+// norms (something between), lengths that are merely symbolic, and CumSum as a position counter are
+// none of these.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,8 +18,8 @@
 namespace mk::scan {
 namespace {
 
-constexpr int kScanSteps = 3;   // updates in a row that make an unrolled scan
-constexpr int kGateSteps = 2;   // with shared weights
+constexpr int kScanSteps = 3;  // updates in a row that make an unrolled scan
+constexpr int kGateSteps = 2;  // with shared weights
 
 bool IsSequenceOp(Op op) {
   switch (op) {
@@ -96,7 +97,8 @@ void State::One(NodeId id) {
       return Recurrent(id);
     case Op::kLinearAttention:
     case Op::kCausalConvWithState:
-      findings_.AddSite(findings_.Add(kS5, "recurrent operator", "its state goes from step to step"), id);
+      findings_.AddSite(
+          findings_.Add(kS5, "recurrent operator", "its state goes from step to step"), id);
       return;
     case Op::kReverseSequence:
       if (p_.IsDataValue(node.In(1)))
@@ -107,7 +109,8 @@ void State::One(NodeId id) {
       return;
     case Op::kAttention:
       if (node.In(4) != kNone || node.In(5) != kNone)
-        findings_.AddSite(findings_.Add(kS5, "memory chain", "attention with past keys and values"), id);
+        findings_.AddSite(findings_.Add(kS5, "memory chain", "attention with past keys and values"),
+                          id);
       return;
     case Op::kLoop:
       return CarriedLoop(id);
@@ -126,12 +129,14 @@ void State::One(NodeId id) {
 void State::Recurrent(NodeId id) {
   const Node& node = p_.node(id);
   const bool varies = node.In(4) != kNone && !p_.value(node.In(4)).IsConst();
-  findings_.AddSite(findings_.Add(kS5, "recurrent operator",
-                                  varies ? "with sequence_lens: variable length within a batch" : ""),
-                    id);
+  findings_.AddSite(
+      findings_.Add(kS5, "recurrent operator",
+                    varies ? "with sequence_lens: variable length within a batch" : ""),
+      id);
 }
 
-// Whether the body's output `out` is made from its input `in` by more than passing it on, and is no mere counter.
+// Whether the body's output `out` is made from its input `in` by more than passing it on, and is no
+// mere counter.
 bool State::IsCarried(ScopeId body, size_t in, size_t out) const {
   const Scope& scope = p_.scopes[static_cast<size_t>(body)];
   if (in >= scope.inputs.size() || out >= scope.outputs.size()) return false;
@@ -148,17 +153,22 @@ void State::CarriedLoop(NodeId id) {
   if (node.bodies.empty()) return;
   for (size_t i = 2; i < node.in.size(); ++i) {
     if (!IsCarried(node.bodies[0], i, i - 1)) continue;
-    findings_.AddSite(findings_.Add(kS5, "loop with a state", "what it carries is made from what it carried"), id);
+    findings_.AddSite(
+        findings_.Add(kS5, "loop with a state", "what it carries is made from what it carried"),
+        id);
     return;
   }
 }
 
 void State::CarriedScan(NodeId id) {
   const Node& node = p_.node(id);
-  const auto scanned = static_cast<size_t>(std::max<int64_t>(0, IntAttribute(*node.proto, "num_scan_inputs", 0)));
+  const auto scanned =
+      static_cast<size_t>(std::max<int64_t>(0, IntAttribute(*node.proto, "num_scan_inputs", 0)));
   for (size_t i = 0; !node.bodies.empty() && i + scanned < node.in.size(); ++i) {
     if (!IsCarried(node.bodies[0], i, i)) continue;
-    findings_.AddSite(findings_.Add(kS5, "scan with a state", "what it carries is made from what it carried"), id);
+    findings_.AddSite(
+        findings_.Add(kS5, "scan with a state", "what it carries is made from what it carried"),
+        id);
     return;
   }
 }
@@ -174,8 +184,9 @@ void State::LogSpace(NodeId id) {
       findings_.AddSite(findings_.Add(kS5, "scan in log space", "Exp of a CumSum"), id);
       return;
     }
-    const bool passes = IsLayout(node->op) || node->op == Op::kSub || node->op == Op::kWhere || node->op == Op::kSlice ||
-                        node->op == Op::kTrilu || node->op == Op::kMul || node->op == Op::kGather || node->op == Op::kNeg;
+    const bool passes = IsLayout(node->op) || node->op == Op::kSub || node->op == Op::kWhere ||
+                        node->op == Op::kSlice || node->op == Op::kTrilu || node->op == Op::kMul ||
+                        node->op == Op::kGather || node->op == Op::kNeg;
     if (!passes) return;
     at = node->op == Op::kWhere ? node->In(p_.IsDataValue(node->In(1)) ? 1 : 2) : node->In(0);
   }
@@ -275,35 +286,41 @@ void State::Chains() {
     const bool is_scan = gated == 0 && static_cast<int>(chain.size()) >= kScanSteps;
     const bool is_gates = gated > 0 && SharesWeights(chain);
     if (!is_scan && !is_gates) continue;
-    Structure* structure = findings_.Add(kS5, is_scan ? "unrolled scan" : "unrolled gated recurrence",
-                                         std::to_string(chain.size()) + " updates of one state in a row");
+    Structure* structure =
+        findings_.Add(kS5, is_scan ? "unrolled scan" : "unrolled gated recurrence",
+                      std::to_string(chain.size()) + " updates of one state in a row");
     for (const int at : chain) findings_.AddSite(structure, links_[static_cast<size_t>(at)].node);
   }
 }
 
-// Exporters write a split with constant sizes as a sequence and take its elements at constant places: no sequence is
-// left of it when it runs.
+// Exporters write a split with constant sizes as a sequence and take its elements at constant
+// places: no sequence is left of it when it runs.
 void State::Sequences() {
   std::vector<NodeId> kept;
   for (const NodeId id : sequence_ops_) {
     const Node& node = p_.node(id);
     bool is_static = false;
     if (node.op == Op::kSplitToSequence || node.op == Op::kSequenceConstruct) {
-      is_static = node.op == Op::kSequenceConstruct || node.In(1) == kNone || !p_.IsDataValue(node.In(1));
-      for (const NodeId user : node.out.empty() ? std::vector<NodeId>() : p_.value(node.out[0]).consumers) {
+      is_static =
+          node.op == Op::kSequenceConstruct || node.In(1) == kNone || !p_.IsDataValue(node.In(1));
+      for (const NodeId user :
+           node.out.empty() ? std::vector<NodeId>() : p_.value(node.out[0]).consumers) {
         const Node& next = p_.node(user);
-        is_static = is_static && ((next.op == Op::kSequenceAt && next.In(1) != kNone && p_.value(next.In(1)).IsConst()) ||
+        is_static = is_static && ((next.op == Op::kSequenceAt && next.In(1) != kNone &&
+                                   p_.value(next.In(1)).IsConst()) ||
                                   next.op == Op::kConcatFromSequence);
       }
     } else if (node.op == Op::kSequenceAt || node.op == Op::kConcatFromSequence) {
       const Node* from = p_.ProducerOf(node.In(0));
-      is_static = from && (from->op == Op::kSplitToSequence || from->op == Op::kSequenceConstruct) &&
+      is_static = from &&
+                  (from->op == Op::kSplitToSequence || from->op == Op::kSequenceConstruct) &&
                   std::find(kept.begin(), kept.end(), p_.value(node.In(0)).producer) == kept.end();
     }
     if (!is_static) kept.push_back(id);
   }
   if (kept.empty()) return;
-  Structure* structure = findings_.Add(kS5, "sequences", "lists of tensors whose number or sizes vary");
+  Structure* structure =
+      findings_.Add(kS5, "sequences", "lists of tensors whose number or sizes vary");
   for (const NodeId id : kept) findings_.AddSite(structure, id);
 }
 
@@ -319,44 +336,47 @@ ValueId State::InputBehind(ValueId id) const {
   return kNone;
 }
 
+// Whether `output` is a memory that came in as `*input`, changed by the node `*at`.
 bool State::Remembers(ValueId output, ValueId* input, NodeId* at, const char** how) const {
   const ValueId made = SkipLayout(p_, output);
   const Node* node = p_.ProducerOf(made);
   if (!node) return false;
   *at = p_.value(made).producer;
+  *input = kNone;
   if (node->op == Op::kConcat) {
-    // Memory and new entry, both data; a part of the memory may have been dropped.
-    size_t fresh = 0;
-    *input = kNone;
+    // Memory and new entry; a part of the memory may have been dropped. The entry is computed: two
+    // inputs side by side are no memory.
+    bool has_entry = false;
     for (const ValueId in : node->in) {
       const ValueId behind = in == kNone ? kNone : InputBehind(in);
-      if (behind != kNone && *input == kNone && IsReal(p_.value(behind).type)) {
-        *input = behind;
-      } else {
-        fresh += behind == kNone || behind != *input;
-      }
+      if (behind == kNone) has_entry = has_entry || p_.IsDataValue(in);
+      if (behind != kNone && *input == kNone && IsReal(p_.value(behind).type)) *input = behind;
     }
     *how = "an output is an input with something appended";
-    return *input != kNone && fresh > 0;
+    return *input != kNone && has_entry;
   }
   if (node->op == Op::kScatterND || node->op == Op::kScatterElements) {
-    *input = node->In(0) == kNone ? kNone : InputBehind(node->In(0));
+    if (node->In(0) != kNone) *input = InputBehind(node->In(0));
     *how = "an output is an input with a part written over";
     return *input != kNone;
   }
-  if ((node->op == Op::kAdd || node->op == Op::kSub) && link_by_value_.count(made)) {
-    const Link& link = links_[static_cast<size_t>(link_by_value_.at(made))];
-    ValueId state = SkipLayout(p_, link.state);
-    for (int i = link.previous; i >= 0; i = links_[static_cast<size_t>(i)].previous)
-      state = SkipLayout(p_, links_[static_cast<size_t>(i)].state);
-    *input = p_.value(state).is_input ? state : kNone;
-    *how = "an output is an input, decayed and added to";
-    return *input != kNone && p_.IsDataValue(link.gate) && p_.value(*input).dims.size() == p_.value(output).dims.size();
-  }
-  return false;
+  const auto found = link_by_value_.find(made);
+  if (found == link_by_value_.end()) return false;
+  const Link* link = &links_[static_cast<size_t>(found->second)];
+  while (link->previous >= 0) link = &links_[static_cast<size_t>(link->previous)];
+  const ValueId state = SkipLayout(p_, link->state);
+  if (!p_.value(state).is_input || !p_.IsDataValue(link->gate)) return false;
+  // A state space's step is made from the other inputs alone; a gate may look at the state.
+  const bool is_free =
+      !DependsOn(p_, link->gate, state, 256, true) && !DependsOn(p_, link->input, state, 256, true);
+  if (!is_free && WeightsOf(link->gate, state).empty()) return false;
+  *input = state;
+  *how = "an output is an input, decayed and added to";
+  return true;
 }
 
-// A step of a recurrent model that was exported by itself hands its state in and out.
+// A step of a recurrent model that was exported by itself hands its state in and out. Something
+// must read the memory besides the node that renews it, or it is only passed along.
 void State::Memories() {
   std::map<std::string, std::vector<NodeId>> by_how;
   for (const ValueId output : p_.outputs) {
@@ -364,9 +384,9 @@ void State::Memories() {
     NodeId node = kNone;
     const char* how = "";
     if (!Remembers(output, &input, &node, &how)) continue;
-    // The memory must be used for the other outputs too, or it is only passed along.
-    if (p_.value(input).consumers.size() < 2 && p_.outputs.size() < 2) continue;
-    by_how[how].push_back(node);
+    const bool is_read = p_.value(input).consumers.size() > 1 || p_.outputs.size() > 1 ||
+                         !p_.value(p_.node(node).out[0]).consumers.empty();
+    if (is_read) by_how[how].push_back(node);
   }
   for (const auto& [how, nodes] : by_how) {
     Structure* structure = findings_.Add(kS5, "memory chain", how);

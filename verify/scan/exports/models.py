@@ -27,8 +27,16 @@ def bert():
     from transformers import BertConfig, BertModel
     ids = torch.ones(1, 16, dtype=torch.int64)
     shapes = {"input_ids": {0: "batch", 1: "length"}, "attention_mask": {0: "batch", 1: "length"}}
-    model = _eval(BertModel(BertConfig(num_hidden_layers=2)))
-    return model, (ids, torch.ones_like(ids)), {"names": ["input_ids", "attention_mask"], "dynamic": shapes}
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = BertModel(BertConfig(num_hidden_layers=2))
+
+        def forward(self, input_ids, attention_mask):
+            return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+
+    return _eval(Encoder()), (ids, torch.ones_like(ids)), {"names": ["input_ids", "attention_mask"], "dynamic": shapes}
 
 
 def detr():
