@@ -12,9 +12,7 @@
 namespace mk::cli {
 namespace {
 
-constexpr char kAbout[] =
-    "Which of the five blind spots does an ONNX model hit?\n"
-    "\n"
+constexpr char kMore[] =
     "  S1 data-dependent shape or control flow    S4 non-standard attention topology\n"
     "  S2 non-affine memory access                S5 recurrent state or variable length\n"
     "  S3 complex or special operators (rotary embedding, Fourier)\n"
@@ -103,7 +101,9 @@ int Run(const Globals& globals, const Options& options) {
 
 void AddScan(CLI::App& app, Globals& globals, int* exit_code) {
   auto options = std::make_shared<Options>();
-  auto* command = app.add_subcommand("scan", kAbout);
+  auto* command =
+      app.add_subcommand("scan", "Which of the five blind spots does an ONNX model hit?");
+  command->footer(kMore);
   command->add_option("MODEL", options->models, "ONNX files; several give a table")->required();
   command->add_option("--html", options->html, "Also write one self-contained page");
   command

@@ -12,6 +12,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/text.h"
 #include "verify/scan/external.h"
+#include "verify/scan/trt.h"
 
 namespace mk::scan {
 namespace {
@@ -76,6 +77,7 @@ absl::StatusOr<Report> ScanBytes(google::protobuf::io::ZeroCopyInputStream* byte
   FindState(program, &findings);
   FindRemarks(program, &findings);
   Report report = MakeReport(*model, program, findings);
+  if (!options.trt_version.empty()) ListTrt(program, options.trt_version, &report);
   return report;
 }
 

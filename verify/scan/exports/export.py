@@ -32,6 +32,8 @@ def export(name, exporter, path):
             kwargs["dynamic_axes"] = how["dynamic"]
     else:
         kwargs.update(dynamo=True, external_data=True, optimize=True)
+        if "translation" in how:
+            kwargs["custom_translation_table"] = how["translation"]()
         if "dynamic" in how:
             kwargs["dynamic_shapes"] = tuple({axis: torch.export.Dim.AUTO for axis in axes}
                                              for axes in how["dynamic"].values())

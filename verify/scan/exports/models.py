@@ -146,6 +146,8 @@ def grounding_dino():
                              token_type_ids=torch.zeros_like(ids))
             return out.logits, out.pred_boxes
 
+    # The old exporter has no isin: the same written out.
+    torch.isin = lambda values, of: (values[..., None] == of).any(-1)
     ids = torch.tensor([[101, 4937, 1012, 6556, 2491, 1012, 102]])
     return _eval(Detector()), (torch.zeros(1, 3, 224, 224), ids, torch.ones_like(ids)), {}
 
@@ -206,7 +208,46 @@ def sam3_vision():
     return _eval(Vision()), (torch.zeros(1, 3, 1008, 1008),), {}
 
 
+def _roi_align_stand_in():
+    """torchvision is not needed for one operator: a stand-in that is exported as ONNX RoiAlign."""
+    import types
+
+    @torch.library.custom_op("standin::roi_align", mutates_args=())
+    def roi_align(features: torch.Tensor, boxes: torch.Tensor, batch: torch.Tensor, size: int) -> torch.Tensor:
+        return features.new_zeros(boxes.shape[0], features.shape[1], size, size)
+
+    @roi_align.register_fake
+    def _(features, boxes, batch, size):
+        return features.new_empty(boxes.shape[0], features.shape[1], size, size)
+
+    from torch.onnx import register_custom_op_symbolic, symbolic_helper
+    register_custom_op_symbolic("standin::roi_align", symbolic_helper.parse_args("v", "v", "v", "i")(
+        lambda g, features, boxes, batch, size: g.op("RoiAlign", features, boxes, batch, output_height_i=size,
+                                                     output_width_i=size)), 17)
+
+    def call(features, boxes, output_size, **_):
+        size = output_size if isinstance(output_size, int) else output_size[0]
+        places = torch.cat([torch.full((len(b),), i, dtype=torch.int64) for i, b in enumerate(boxes)])
+        return torch.ops.standin.roi_align(features, torch.cat(list(boxes)), places, size)
+
+    module = types.ModuleType("torchvision")
+    module.ops = types.SimpleNamespace(roi_align=call)
+    from transformers.models.sam3 import modeling_sam3
+    modeling_sam3.torchvision = module
+
+
+def _roi_align_translation():
+    import onnxscript
+    op = onnxscript.opset18
+
+    def roi_align(features, boxes, batch, size: int):
+        return op.RoiAlign(features, boxes, batch, output_height=size, output_width=size)
+
+    return {torch.ops.standin.roi_align.default: roi_align}
+
+
 def sam3_detector():
+    _roi_align_stand_in()
     from transformers import Sam3Config, Sam3Model
     config = Sam3Config()
     config.vision_config.backbone_config.num_hidden_layers = 2
@@ -228,7 +269,8 @@ def sam3_detector():
 
     ids = torch.ones(1, 32, dtype=torch.int64)
     return (_eval(Detector()), (torch.zeros(1, 3, 1008, 1008), ids, torch.ones_like(ids),
-                                torch.full((1, 2, 4), .5), torch.ones(1, 2, dtype=torch.int64)), {})
+                                torch.full((1, 2, 4), .5), torch.ones(1, 2, dtype=torch.int64)),
+            {"translation": _roi_align_translation})
 
 
 def sam3_tracker_step():
