@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/base/version.h"
+#include "server/cli/cmd_scan.h"
 #include "server/cli/common.h"
 
 namespace mk::cli {
@@ -17,6 +18,8 @@ constexpr char kAbout[] =
     "  mk status                          is one running?\n"
     "  mk packs                           what does it serve?\n"
     "  mk infer vmamba-pico shirt.png     classify a picture\n"
+    "  mk import vmamba tiny.pth --repository DIR   make a pack of a checkpoint\n"
+    "  mk scan model.onnx                 does a model hit the blind spots?\n"
     "\n"
     "Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 no daemon, 4 request refused, 5 try "
     "again, 6 daemon's fault.";
@@ -57,6 +60,7 @@ int Main(int argc, char** argv) {
   AddBench(app, globals, &exit_code);
   AddDoctor(app, globals, &exit_code);
   AddImport(app, globals, &exit_code);
+  AddScan(app, globals, &exit_code);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   try {
