@@ -36,7 +36,7 @@ fi
 
 libraries=$sysroot/usr/lib/aarch64-linux-gnu
 compile=(aarch64-linux-gnu-g++ "--sysroot=$sysroot" -std=c++17 -O2 -Wall -Wextra -Werror -fno-math-errno
-  -fno-trapping-math -ffp-contract=off -I. "-isystem$libraries/openblas-pthread"
+  -fno-trapping-math -ffp-contract=off -Wno-psabi -I. "-isystem$libraries/openblas-pthread"
   "-isystem$sysroot/usr/include/aarch64-linux-gnu/openblas-pthread")
 link=("-L$libraries/openblas-pthread" "-Wl,-rpath-link,$libraries" "-Wl,-rpath-link,$libraries/openblas-pthread"
   -lgmock_main -lgmock -lgtest -lopenblas -ljpeg -lpng -lz -lcrypto -ldl -pthread)
