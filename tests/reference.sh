@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Regenerates every golden with PyTorch (packs/vmamba/train) and compares with the committed files.
+# Regenerates every golden with PyTorch (packs/vmamba/train) and compares with the committed files; then every stage of
+# VMamba Tiny at full size, square and not, against the reference.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${MK_REFERENCE_VENV:-.venv/reference}
@@ -9,3 +10,5 @@ if [[ ! -x $venv/bin/python ]]; then
 fi
 "$venv/bin/python" packs/vmamba/train/self_test.py
 "$venv/bin/python" packs/vmamba/train/golden.py --check
+bazel build -c opt //packs/vmamba/bench:forward
+"$venv/bin/python" packs/vmamba/bench/parity.py

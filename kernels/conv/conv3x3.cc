@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "kernels/linear/epilogue.h"
+#include "kernels/linear/product.h"
 
 namespace mk {
 namespace {
@@ -37,9 +37,8 @@ void GatherTaps(const Conv3x3Params& p, int64_t iy, int64_t ox, float* out) {
   std::fill_n(out + (end - first) * ci, (first + 3 - end) * ci, 0.0f);
 }
 
-// Output positions [begin, begin + rows), in row-major order, with `gathered` of rows x 9 ci.
-Status RunPanel(Context& context, const Conv3x3Params& p, Isa isa, int64_t begin, int64_t rows,
-                float* gathered) {
+// Output positions [begin, begin + rows), in row-major order, to `gathered` of rows x 9 ci.
+void Gather(const Conv3x3Params& p, int64_t begin, int64_t rows, float* gathered) {
   const int64_t out_width = Conv3x3OutputSide(p.width, p.stride);
   const int64_t k = kTaps * p.in_channels;
   int64_t oy = begin / out_width;
@@ -50,52 +49,77 @@ Status RunPanel(Context& context, const Conv3x3Params& p, Isa isa, int64_t begin
     }
     if (++ox == out_width) ox = 0, ++oy;
   }
-  mk_sgemm_args gemm = {};
-  gemm.m = rows;
-  gemm.n = p.out_channels;
-  gemm.k = k;
-  gemm.alpha = 1.0f;
-  gemm.a = gathered;
-  gemm.lda = k;
-  gemm.b = p.weight;
-  gemm.ldb = p.out_channels;
-  gemm.c = p.y + begin * p.out_channels;
-  gemm.ldc = p.out_channels;
-  MK_TRY(context.Sgemm(gemm));
-  MK_SIMD_PICK(isa, Epilogue)
-  ({gemm.c, p.bias, nullptr, rows, p.out_channels, Activation::kNone});
-  return Ok();
 }
 
-// How positions are split: slices that run at once, and rows that one gathers at once.
-struct Split {
-  int64_t slices, slice_rows, panel_rows;
-};
+int64_t Positions(const Conv3x3Params& p) {
+  return Conv3x3OutputSide(p.height, p.stride) * Conv3x3OutputSide(p.width, p.stride);
+}
 
-Split SplitPositions(const Conv3x3Params& p, int64_t threads) {
-  const int64_t positions =
-      Conv3x3OutputSide(p.height, p.stride) * Conv3x3OutputSide(p.width, p.stride);
+// The product of gathered positions [begin, begin + rows).
+Product ProductOf(const Conv3x3Params& p, const float* gathered, int64_t begin, int64_t rows) {
+  return {gathered,
+          p.weight,
+          /*b_transposed=*/false,
+          p.bias,
+          nullptr,
+          p.y + begin * p.out_channels,
+          rows,
+          p.out_channels,
+          kTaps * p.in_channels,
+          Activation::kNone};
+}
+
+// Positions of a panel: even ones, that depend on the sizes alone and not on the threads, so that
+// results do not either.
+int64_t PanelRows(const Conv3x3Params& p) {
+  const int64_t row_bytes = kTaps * p.in_channels * static_cast<int64_t>(sizeof(float));
+  return EvenPiece(Positions(p), std::max(kMinPanelRows, kPanelBytes / row_bytes));
+}
+
+int64_t Lanes(const Conv3x3Params& p, int64_t panel_rows, int64_t threads) {
+  return std::min({threads, CeilDiv(Positions(p), panel_rows), kMaxScratchThreads});
+}
+
+// A single panel: gathered, then multiplied, on all threads.
+Status RunWhole(Context& context, const Conv3x3Params& p, Isa isa, float* gathered) {
   const int64_t k = kTaps * p.in_channels;
-  // One slice of positions, and of scratch, per thread that has work enough.
-  const int64_t worth = std::max<int64_t>(1, positions * p.out_channels * k / kMinRangeMacs);
-  Split split;
-  split.slices = std::min({threads, worth, positions, kMaxScratchThreads});
-  split.slice_rows = CeilDiv(positions, split.slices);
-  const int64_t fitting_rows = kPanelBytes / (k * static_cast<int64_t>(sizeof(float)));
-  split.panel_rows = std::min(split.slice_rows, std::max(kMinPanelRows, fitting_rows));
-  return split;
+  context.ParallelFor(Positions(p), GrainForSteps(k / 8), [&](int64_t begin, int64_t end) {
+    Gather(p, begin, end - begin, gathered + begin * k);
+  });
+  return RunProduct(context, ProductOf(p, gathered, 0, Positions(p)), isa);
+}
+
+// Panels, each on one thread with scratch of its own.
+Status RunPanels(Context& context, const Conv3x3Params& p, Isa isa, int64_t panel_rows,
+                 int64_t lanes, float* scratch) {
+  const int64_t positions = Positions(p);
+  const int64_t panels = CeilDiv(positions, panel_rows);
+  std::atomic<int64_t> next{0};
+  std::atomic<mk_status> failure{MK_OK};
+  // Relaxed: panels are disjoint, and ParallelFor's return publishes what was done.
+  context.ParallelFor(lanes, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t lane = begin; lane < end; ++lane) {
+      float* const gathered = scratch + lane * panel_rows * kTaps * p.in_channels;
+      for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < panels;) {
+        const int64_t row = i * panel_rows;
+        const int64_t rows = std::min(panel_rows, positions - row);
+        Gather(p, row, rows, gathered);
+        const Status status =
+            RunTile(context, ProductOf(p, gathered, row, rows), {0, rows, 0, p.out_channels}, isa);
+        if (!status.ok()) failure.store(status.code(), std::memory_order_relaxed);
+      }
+    }
+  });
+  const mk_status code = failure.load(std::memory_order_relaxed);
+  return code == MK_OK ? Ok() : Status(code, "");
 }
 
 }  // namespace
 
 int64_t Conv3x3ScratchBytes(const Conv3x3Params& p, int64_t threads) {
-  // Fewer threads may take less or, of a small map, longer panels each: the most of all counts.
-  int64_t most = 0;
-  for (int64_t n = 1; n <= std::min(threads, kMaxScratchThreads); ++n) {
-    const Split split = SplitPositions(p, n);
-    most = std::max(most, split.slices * split.panel_rows);
-  }
-  return most * kTaps * p.in_channels * static_cast<int64_t>(sizeof(float));
+  const int64_t panel_rows = PanelRows(p);
+  return Lanes(p, panel_rows, threads) * panel_rows * kTaps * p.in_channels *
+         static_cast<int64_t>(sizeof(float));
 }
 
 void RelayConv3x3Weight(const float* stored, int64_t out_channels, int64_t in_channels,
@@ -138,29 +162,17 @@ OpCost Conv3x3Cost(const Conv3x3Params& p) {
 }
 
 Status Conv3x3Cpu(Context& context, const Conv3x3Params& p, Isa isa) {
-  const int64_t positions =
-      Conv3x3OutputSide(p.height, p.stride) * Conv3x3OutputSide(p.width, p.stride);
-  const int64_t k = kTaps * p.in_channels;
-  const auto [slices, slice_rows, panel_rows] = SplitPositions(p, context.host().threads());
+  const int64_t panel_rows = PanelRows(p);
+  const int64_t lanes = Lanes(p, panel_rows, context.host().threads());
   const ScratchScope scope(context);
-  MK_TRY_ASSIGN(float* const gathered, context.Scratch<float>(slices * panel_rows * k));
-  std::atomic<mk_status> failure{MK_OK};
-  context.ParallelFor(
-      slices, 1, [&, slice_rows = slice_rows, panel_rows = panel_rows](int64_t begin, int64_t end) {
-        for (int64_t slice = begin; slice < end; ++slice) {
-          const int64_t last = std::min((slice + 1) * slice_rows, positions);
-          for (int64_t row = slice * slice_rows; row < last; row += panel_rows) {
-            const Status status = RunPanel(context, p, isa, row, std::min(panel_rows, last - row),
-                                           gathered + slice * panel_rows * k);
-            // Relaxed: ParallelFor's return publishes it.
-            if (!status.ok()) failure.store(status.code(), std::memory_order_relaxed);
-          }
-        }
-      });
-  const mk_status code = failure.load(std::memory_order_relaxed);
-  if (code == MK_OK) return Ok();
-  return {code, "Conv3x3: sgemm failed for " + std::to_string(p.in_channels) + " to " +
-                    std::to_string(p.out_channels) + " channels"};
+  MK_TRY_ASSIGN(float* const gathered,
+                context.Scratch<float>(lanes * panel_rows * kTaps * p.in_channels));
+  const Status status = panel_rows == Positions(p)
+                            ? RunWhole(context, p, isa, gathered)
+                            : RunPanels(context, p, isa, panel_rows, lanes, gathered);
+  if (status.ok()) return status;
+  return {status.code(), "Conv3x3: sgemm failed for " + std::to_string(p.in_channels) + " to " +
+                             std::to_string(p.out_channels) + " channels"};
 }
 
 Status Conv3x3(Context& context, const Conv3x3Params& params) {

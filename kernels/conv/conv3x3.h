@@ -34,9 +34,9 @@ Status CheckConv3x3(const Conv3x3Params& params);
 // REQUIRES CheckConv3x3(params) is OK.
 OpCost Conv3x3Cost(const Conv3x3Params& params);
 
-// What the op takes of scratch, at most, on a host of up to `threads` threads: 36 ci bytes per
-// output position, and no more than about 1 MiB (2.3 KiB ci where that is more) for each of at most
-// kMaxScratchThreads.
+// What the op takes of scratch on a host of `threads` threads: 36 ci bytes for each gathered
+// position, of a small map all of them, of a large one about 1 MiB (2.3 KiB ci where that is more)
+// for each of at most kMaxScratchThreads.
 int64_t Conv3x3ScratchBytes(const Conv3x3Params& params, int64_t threads);
 
 // Checks and runs on the context's device. Takes and gives back scratch as said above.

@@ -124,16 +124,29 @@ TEST_P(Conv3x3Twin, EqualsTheReferenceModelsNumbers) {
   }
 }
 
-TEST(Conv3x3, TakesNoMoreScratchThanItSays) {
-  TestContext context(4);
+TEST_P(Conv3x3Twin, DoesNotDependOnTheThreads) {
+  for (const Conv3x3Shape& shape : {Conv3x3Shape{"panels", 61, 37, 33, 65, 1},
+                                    Conv3x3Shape{"one_panel_by_columns", 14, 14, 128, 256, 2}}) {
+    Problem one(shape);
+    TestContext alone(1);
+    ASSERT_TRUE(Conv3x3Cpu(*alone, one.Params(), isa()).ok());
+    for (const int threads : {2, 3, 5}) {
+      Problem several(shape);
+      TestContext together(threads);
+      ASSERT_TRUE(Conv3x3Cpu(*together, several.Params(), isa()).ok());
+      EXPECT_EQ(one.y, several.y) << shape.name << " on " << threads;
+    }
+  }
+}
+
+TEST(Conv3x3, TakesTheScratchThatItSays) {
   for (const Conv3x3Shape& shape : kConv3x3RaggedShapes) {
     Problem problem(shape);
     TestContext fresh(4);
     ASSERT_TRUE(Conv3x3(*fresh, problem.Params()).ok());
-    const int64_t positions = problem.out_height * problem.out_width;
-    // One rounding up to whole slices, and to the arena's alignment (and a sanitizer's gap).
+    // And the rounding to the arena's alignment (and a sanitizer's gap).
     EXPECT_LE(fresh.run().scratch_peak_bytes(),
-              static_cast<uint64_t>((positions + 4) * 36 * shape.in_channels + 128))
+              static_cast<uint64_t>(Conv3x3ScratchBytes(problem.Params(), 4) + 128))
         << shape.name;
   }
 }

@@ -13,11 +13,12 @@
 namespace mk {
 
 struct EpilogueParams {
-  float* y;               // [rows, n] fp32, dense
+  float* y;               // [rows, n] fp32, rows `stride` apart
   const float* bias;      // [n] fp32; null: none
-  const float* residual;  // [rows, n] fp32, dense; null: none. Does not overlap y
+  const float* residual;  // [rows, n] fp32, rows `stride` apart; null: none. Does not overlap y
   mk_i64 rows;
   mk_i64 n;
+  mk_i64 stride;          // >= n, in elements
   Activation activation;  // a member
 };
 

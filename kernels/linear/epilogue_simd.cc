@@ -22,11 +22,11 @@ void Rows(const EpilogueParams& p) {
   if (kActivation == Activation::kNone && p.bias == nullptr && p.residual == nullptr) return;
   float* y = p.y;
   const float* residual = p.residual;
-  for (mk_i64 row = 0; row < p.rows; ++row, y += p.n) {
+  for (mk_i64 row = 0; row < p.rows; ++row, y += p.stride) {
     mk_i64 j = 0;
     for (; j + kLanes <= p.n; j += kLanes) Element<kActivation, true>(p, y, residual, j, kLanes);
     if (j < p.n) Element<kActivation, false>(p, y, residual, j, p.n - j);
-    if (residual != nullptr) residual += p.n;
+    if (residual != nullptr) residual += p.stride;
   }
 }
 

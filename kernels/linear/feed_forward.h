@@ -33,8 +33,8 @@ int64_t FeedForwardScratchBytes(int64_t rows, int64_t channels, int64_t hidden, 
 // then partly done.
 Status FeedForward(Context& context, const FeedForwardParams& params);
 
-// The CPU twin: blocks until done; tiles of rows are split over the host's threads. The tiles do
-// not depend on the number of threads. REQUIRES CheckFeedForward(params) is OK.
+// The CPU twin: blocks until done; tiles of rows are split over the host's threads, whose
+// number changes no result. REQUIRES CheckFeedForward(params) is OK.
 Status FeedForwardCpu(Context& context, const FeedForwardParams& params, Isa isa = BestIsa());
 
 }  // namespace mk

@@ -127,7 +127,7 @@ TEST(FeedForward, TakesTheScratchThatItSays) {
     }
   }
   // Bounded: a map of a megapixel takes what one of a few tiles takes.
-  EXPECT_LE(FeedForwardScratchBytes(1 << 20, 96, 384, 2), 4 << 20);
+  EXPECT_LE(FeedForwardScratchBytes(1 << 20, 96, 384, 2), 2 << 20);
 }
 
 TEST(FeedForward, ReportsExhaustedScratch) {

@@ -26,8 +26,8 @@ OpCost LinearCost(const LinearParams& params);
 // the SGEMM's own failure comes back with its code.
 Status Linear(Context& context, const LinearParams& params);
 
-// The CPU twin: blocks until done; rows are split over the host's threads when there is work
-// enough. REQUIRES CheckLinear(params) is OK.
+// The CPU twin: blocks until done; tiles of rows, or of few rows the columns, are split over the
+// host's threads, whose number changes no result. REQUIRES CheckLinear(params) is OK.
 Status LinearCpu(Context& context, const LinearParams& params, Isa isa = BestIsa());
 
 }  // namespace mk

@@ -151,6 +151,23 @@ TEST_P(LinearTwin, CarriesNanToItsRowOnly) {
   for (size_t i = 0; i < problem.y.size(); ++i) EXPECT_EQ(std::isnan(problem.y[i]), i / 4 == 1);
 }
 
+TEST_P(LinearTwin, DoesNotDependOnTheThreads) {
+  // Few rows are split by columns, many by rows; either way an output is the same sum.
+  for (const LinearShape& shape :
+       {LinearShape{"by_rows", 901, 67, 200}, LinearShape{"by_columns", 49, 768, 768},
+        LinearShape{"by_columns_ragged", 101, 333, 515}}) {
+    Problem one(shape);
+    TestContext alone(1);
+    ASSERT_TRUE(LinearCpu(*alone, one.Params(Activation::kGelu, true, true), isa()).ok());
+    for (const int threads : {2, 3, 5}) {
+      Problem several(shape);
+      TestContext together(threads);
+      ASSERT_TRUE(LinearCpu(*together, several.Params(Activation::kGelu, true, true), isa()).ok());
+      EXPECT_EQ(one.y, several.y) << shape.name << " on " << threads;
+    }
+  }
+}
+
 TEST(Linear, RefusesEachBrokenPrecondition) {
   TestContext context;
   Problem problem({"refused", 2, 3, 4});

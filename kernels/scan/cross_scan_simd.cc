@@ -1,7 +1,9 @@
-// A group of up to four vectors of channels walks the whole map at once. Tokens depend on each
-// other only through h = decay h + drive, one fused multiply-add; all that leads up to it (the step
-// projection, softplus, exp) is independent work of some fifty instructions a vector, which the CPU
-// overlaps over vectors and tokens. With a state of 1 the h of a group stays in registers.
+// A group of up to four vectors of channels walks the whole map at once, a run of tokens after the
+// other, each run in two passes: first the steps of all its tokens, into a buffer in L1, then the
+// recurrence. Tokens depend on each other only through h = decay h + drive, one multiply-add; what
+// leads up to it is a chain of some 150 cycles (projection, softplus, exp), which the CPU overlaps
+// over tokens as far as its window of instructions reaches. Two passes of half the length reach
+// twice as far. With a state of 1 the h of a group stays in registers.
 #include "kernels/scan/cross_scan_simd.h"
 
 #include "kernels/simd/vec_math.h"
@@ -11,6 +13,7 @@ namespace {
 
 constexpr mk_i64 kLanes = F32::kLanes;
 constexpr mk_i64 kDirections = 4;
+constexpr mk_i64 kRun = 32;  // tokens; the buffer of four AVX2 vectors is then 4 KiB
 
 // The tokens along one direction as two nested counts: `outer` lines of `inner` tokens.
 struct Walk {
@@ -76,11 +79,47 @@ MK_SIMD_INLINE void Steps(const Group& g, const float* r, mk_i64 rank, mk_i64 ch
   for (int v = 0; v < kVectors; ++v) step[v] = Softplus(step[v] + odd[v]);
 }
 
-// kFirst: y starts with d x. kOne: a state of 1.
+// The recurrence over `run` tokens from `token` on, whose steps are in the buffer. kFirst: y starts
+// with d x. kOne: a state of 1, whose h is in `h`.
 template <int kVectors, bool kWhole, bool kFirst, bool kOne>
-void Scan(const CrossScanParams& p, const Walk& walk, const Group& g, mk_i64 count) {
+MK_SIMD_INLINE void Recur(const CrossScanParams& p, const Group& g, mk_i64 token, mk_i64 stride,
+                          mk_i64 run, mk_i64 count, const float* steps, F32* h) {
   const mk_i64 channels = p.channels;
   const mk_i64 fields = kDirections * (p.rank + 2 * p.state);
+  for (mk_i64 t = 0; t < run; ++t, token += stride, steps += kVectors * kLanes) {
+    const float* x = g.x + token * channels;
+    float* y = g.y + token * channels;
+    const float* b = g.fields + token * fields + p.rank;
+    const float* c = b + p.state;
+    F32 drive[kVectors];
+    F32 sum[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      const F32 in = LoadPart<F32, kWhole>(x + v * kLanes, count);
+      drive[v] = F32::Load(steps + v * kLanes) * in;
+      sum[v] = kFirst ? LoadPart<F32, kWhole>(g.d + v * kLanes, count) * in
+                      : LoadPart<F32, kWhole>(y + v * kLanes, count);
+    }
+    for (mk_i64 n = 0; n < (kOne ? 1 : p.state); ++n) {
+      const F32 b_n = F32::Set(b[n]);
+      const F32 c_n = F32::Set(c[n]);
+      float* h_n = g.h + n * g.h_stride;
+      for (int v = 0; v < kVectors; ++v) {
+        const F32 a = LoadPart<F32, kWhole>(g.a + n * channels + v * kLanes, count);
+        const F32 decay = Exp(F32::Load(steps + v * kLanes) * a);
+        if constexpr (!kOne) h[v] = LoadPart<F32, kWhole>(h_n + v * kLanes, count);
+        h[v] = MulAdd(decay, h[v], drive[v] * b_n);
+        if constexpr (!kOne) StorePart<kWhole>(h[v], h_n + v * kLanes, count);
+        sum[v] = MulAdd(c_n, h[v], sum[v]);
+      }
+    }
+    for (int v = 0; v < kVectors; ++v) StorePart<kWhole>(sum[v], y + v * kLanes, count);
+  }
+}
+
+template <int kVectors, bool kWhole, bool kFirst, bool kOne>
+void Scan(const CrossScanParams& p, const Walk& walk, const Group& g, mk_i64 count) {
+  const mk_i64 fields = kDirections * (p.rank + 2 * p.state);
+  float steps[kRun * kVectors * kLanes];
   F32 h[kVectors];
   for (int v = 0; v < kVectors; ++v) h[v] = F32::Set(0.0f);
   if constexpr (!kOne) {
@@ -91,36 +130,17 @@ void Scan(const CrossScanParams& p, const Walk& walk, const Group& g, mk_i64 cou
     }
   }
   for (mk_i64 line = 0; line < walk.outer; ++line) {
-    mk_i64 token = walk.first + line * walk.outer_stride;
-    for (mk_i64 t = 0; t < walk.inner; ++t, token += walk.inner_stride) {
-      const float* x = g.x + token * channels;
-      float* y = g.y + token * channels;
-      const float* r = g.fields + token * fields;
-      const float* b = r + p.rank;
-      const float* c = b + p.state;
-      F32 step[kVectors];
-      Steps<kVectors, kWhole>(g, r, p.rank, channels, count, step);
-      F32 drive[kVectors];
-      F32 sum[kVectors];
-      for (int v = 0; v < kVectors; ++v) {
-        const F32 in = LoadPart<F32, kWhole>(x + v * kLanes, count);
-        drive[v] = step[v] * in;
-        sum[v] = kFirst ? LoadPart<F32, kWhole>(g.d + v * kLanes, count) * in
-                        : LoadPart<F32, kWhole>(y + v * kLanes, count);
+    const mk_i64 begin = walk.first + line * walk.outer_stride;
+    for (mk_i64 done = 0; done < walk.inner; done += kRun) {
+      const mk_i64 run = walk.inner - done < kRun ? walk.inner - done : kRun;
+      const mk_i64 token = begin + done * walk.inner_stride;
+      for (mk_i64 t = 0; t < run; ++t) {
+        const float* r = g.fields + (token + t * walk.inner_stride) * fields;
+        F32 step[kVectors];
+        Steps<kVectors, kWhole>(g, r, p.rank, p.channels, count, step);
+        for (int v = 0; v < kVectors; ++v) step[v].Store(steps + (t * kVectors + v) * kLanes);
       }
-      for (mk_i64 n = 0; n < (kOne ? 1 : p.state); ++n) {
-        const F32 b_n = F32::Set(b[n]);
-        const F32 c_n = F32::Set(c[n]);
-        float* h_n = g.h + n * g.h_stride;
-        for (int v = 0; v < kVectors; ++v) {
-          const F32 a = LoadPart<F32, kWhole>(g.a + n * channels + v * kLanes, count);
-          if constexpr (!kOne) h[v] = LoadPart<F32, kWhole>(h_n + v * kLanes, count);
-          h[v] = MulAdd(Exp(step[v] * a), h[v], drive[v] * b_n);
-          if constexpr (!kOne) StorePart<kWhole>(h[v], h_n + v * kLanes, count);
-          sum[v] = MulAdd(c_n, h[v], sum[v]);
-        }
-      }
-      for (int v = 0; v < kVectors; ++v) StorePart<kWhole>(sum[v], y + v * kLanes, count);
+      Recur<kVectors, kWhole, kFirst, kOne>(p, g, token, walk.inner_stride, run, count, steps, h);
     }
   }
 }

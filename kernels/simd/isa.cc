@@ -14,6 +14,13 @@ namespace {
 
 constexpr Isa kCeiling = Isa::MK_SIMD_CEILING;
 
+// tests/avx512.sh: the AVX-512 loops in emulation.
+#if defined(MK_SIMD_EMULATED_AVX512)
+[[maybe_unused]] constexpr bool kEmulated = true;
+#else
+[[maybe_unused]] constexpr bool kEmulated = false;
+#endif
+
 }  // namespace
 
 // The C library's answer rather than the compiler's __builtin_cpu_supports, whose table is filled
@@ -27,6 +34,7 @@ bool HasIsa(Isa isa) {
     case Isa::kAvx2:
       return CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA);
     case Isa::kAvx512:
+      if (kEmulated) return true;
       return CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512BW) &&
              CPU_FEATURE_ACTIVE(AVX512DQ) && CPU_FEATURE_ACTIVE(AVX512VL) && HasIsa(Isa::kAvx2);
 #else

@@ -22,7 +22,7 @@
 
 #define MK_SIMD_INLINE inline __attribute__((always_inline))
 
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(MK_SIMD_USE_AVX512)
 #include "kernels/simd/vec_avx512.h"
 #elif defined(__AVX2__)
 #include "kernels/simd/vec_avx2.h"

@@ -2,7 +2,11 @@
 #ifndef MERGEKERNEL_KERNELS_SIMD_VEC_AVX512_H_
 #define MERGEKERNEL_KERNELS_SIMD_VEC_AVX512_H_
 
+#if defined(MK_SIMD_EMULATED_AVX512)
+#include "kernels/simd/testing/avx512_emulated.h"
+#else
 #include <immintrin.h>
+#endif
 
 namespace mk::simd::avx512 {
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kernels/op.h"
+#include "kernels/simd/isa.h"
 #include "packs/vmamba/network.h"
 #include "packs/vmamba/preprocess.h"
 
@@ -118,6 +119,7 @@ Result<std::unique_ptr<VMamba>> VMamba::Create(const Host& host) {
   if (host.device() != DeviceKind::kCpu) return NotOnDevice("vmamba", host.device());
   MK_TRY_ASSIGN(Description description, ParseDescription(host));
   MK_TRY_ASSIGN(Weights weights, LoadWeights(host, description, kWeightsFile));
+  host.Log(1, std::string("vmamba: the kernels run with ") + IsaName(BestIsa()));  // 1: information
   return std::unique_ptr<VMamba>(new VMamba(std::move(description), std::move(weights)));
 }
 

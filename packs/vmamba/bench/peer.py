@@ -50,9 +50,9 @@ class Peer:
         self.process.stdin.flush()
         return self._answer()
 
-    def time(self, count: int = 1) -> list[float]:
-        """Seconds of `count` passes."""
-        return [int(ns) * 1e-9 for ns in self.ask(f"time {count}").split()]
+    def time(self, count: int = 1, cpu: bool = False) -> list[float]:
+        """Seconds of `count` passes; of CPU time of all threads where asked."""
+        return [int(ns) * 1e-9 for ns in self.ask(f"{'cpu' if cpu else 'time'} {count}").split()]
 
     def memory(self) -> dict[str, int]:
         """resident, peak, scratch, weights and map, in bytes."""

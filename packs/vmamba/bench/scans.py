@@ -1,10 +1,13 @@
-"""Three ways to run a selective scan in PyTorch on the CPU, for the comparison.
+"""Four ways to run a selective scan in PyTorch on the CPU, for the comparison.
 
 All take and return what `vmamba.Scan` says: u, delta [K,L,M,D], A [K,D,N], B, C [K,L,M,N] -> y
 [K,L,M,D], without the Ds skip. Each starts with the same two whole-tensor steps, the decays
 a = exp(delta A) and the drives b = delta B u, [K,L,M,D,N], and then solves h_t = a_t h_{t-1} + b_t:
 
-    steps        token by token, as public CPU code does: L small tensor operations
+    public       token by token, in the layout and with the operations that public CPU code uses:
+                 [M, K D, L, N], a product, a sum and an einsum per token
+    steps        token by token, laid out so that each step reads one contiguous slice, the outputs
+                 taken from all states at once: one operation per token
     chunked      sqrt(L) chunks side by side, then the carry from chunk to chunk: 2 sqrt(L) larger
                  ones
     associative  pairs combined by (a, b) o (a', b') = (a a', a' b + b'), halving until one is left,
@@ -30,6 +33,24 @@ def _outputs(h: Tensor, C: Tensor) -> Tensor:
     if h.shape[-1] == 1:
         return h.squeeze(-1) * C
     return (h * C[:, :, :, None, :]).sum(-1)
+
+
+def public(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor) -> Tensor:
+    directions, length, batch, inner = u.shape
+    state = A.shape[2]
+
+    def flat(x: Tensor) -> Tensor:  # [K,L,M,D,N] -> [M, K D, L, N]
+        return x.permute(2, 0, 3, 1, 4).reshape(batch, directions * inner, length, state)
+
+    a, b = map(flat, _decays_and_drives(u, delta, A, B))
+    c = flat(C[:, :, :, None, :].expand(directions, length, batch, inner, state))
+    h = b.new_zeros(batch, directions * inner, state)
+    ys = []
+    for t in range(length):
+        h = a[:, :, t] * h + b[:, :, t]
+        ys.append(torch.einsum("bdn,bdn->bd", h, c[:, :, t]))
+    y = torch.stack(ys, 2).unflatten(1, (directions, inner))  # [M,K,D,L]
+    return y.permute(1, 3, 0, 2)
 
 
 def steps(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor) -> Tensor:
