@@ -67,6 +67,10 @@ inline Status NotOnDevice(const char* op, DeviceKind kind) {
 inline constexpr int64_t kMinRangeMacs = int64_t{1} << 20;
 inline constexpr int64_t kMinRangeSteps = int64_t{1} << 16;
 
+// Ops that gather into scratch give a piece to each thread, but to no more than these: the bound
+// that a manifest declares must hold on any host.
+inline constexpr int64_t kMaxScratchThreads = 16;
+
 // The grain for items that cost `steps` each. REQUIRES steps >= 0.
 inline int64_t GrainForSteps(int64_t steps) {
   return std::max<int64_t>(1, kMinRangeSteps / std::max<int64_t>(1, steps));

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/meminfo.h"
 #include "core/device/cpu_facts.h"
 #include "core/device/device.h"
 #include "core/device/sgemm.h"

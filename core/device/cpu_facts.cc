@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
 namespace mk {
@@ -28,16 +27,6 @@ int AllowedCores() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
-}
-
-uint64_t MemInfoBytes(const std::string& key) {
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string line; std::getline(meminfo, line);) {
-    if (line.rfind(key + ":", 0) == 0) {
-      return std::strtoull(line.c_str() + key.size() + 1, nullptr, 10) * 1024;
-    }
-  }
-  return 0;
 }
 
 }  // namespace mk

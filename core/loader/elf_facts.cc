@@ -16,7 +16,7 @@
 namespace mk {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef MK_SANITIZED
 constexpr bool kSanitized =
     true;  // the sanitizers add a library, a constructor and symbols of their own
 #else

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/dtype.h"
+#include "core/base/half.h"
 #include "core/base/status_macros.h"
 #include "core/base/text.h"
 #include "core/run/validate.h"

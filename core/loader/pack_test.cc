@@ -142,7 +142,7 @@ TEST(Elf, EachForbiddenFeatureIsNamed) {
   refuse("unique.so", "is STB_GNU_UNIQUE");
   refuse("no_entry.so", "does not export 'mk_pack_entry'");
   refuse("thread_local.so", "thread_local");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MK_SANITIZED
   refuse("extra_export.so", "exports 'mk_pack_extra'");
   refuse("constructor.so", "1 static constructors");
 #endif

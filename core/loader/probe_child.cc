@@ -55,7 +55,7 @@ void LimitResources(const mergekernel::v1::Manifest& manifest) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits for a result when the daemon is gone
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MK_SANITIZED
   // A pack that eats memory without end meets this and not the machine's last page. Sanitizers map
   // far more.
   const uint64_t bytes =

@@ -50,7 +50,7 @@ TEST_F(ProbeTest, FailuresThrowsCrashesAndHangsAreToldApart) {
   ExpectSays(Probe(FixtureSpec("create_fails")), "no such luck");
   ExpectSays(Probe(FixtureSpec("create_throws")), "exception in pack: thrown in create");
   ExpectSays(Probe(FixtureSpec("create_aborts")), "crashed: Aborted");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MK_SANITIZED
   // The sanitizers turn this signal into an exit.
   ExpectSays(Probe(FixtureSpec("create_segfaults")), "crashed: Segmentation fault");
 #else

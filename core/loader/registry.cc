@@ -18,6 +18,7 @@
 #include "core/loader/generation_impl.h"
 #include "core/loader/golden.h"
 #include "core/loader/manifest.h"
+#include "core/loader/rate_limited_log.h"
 #include "core/loader/registry_impl.h"
 #include "core/loader/repository.h"
 
@@ -53,8 +54,11 @@ absl::Status RegistryImpl::Load(const std::string& name, std::optional<VersionPo
   if (auto joined = entry->turnstile.Enter(what, &pass)) return *joined;
   absl::Status status = CheckNotStopping();  // it may have come while this call waited its turn
   if (status.ok()) {
+    const std::optional<VersionPolicy> before = entry->policy;
     if (policy) entry->policy = policy;
     status = DoLoad(name, *entry, entry->policy ? *entry->policy : options_.default_policy);
+    // A wish that could not be met is not the next load's wish too.
+    if (!status.ok()) entry->policy = before;
   }
   entry->turnstile.Leave(*pass, status);
   return status;
@@ -148,7 +152,8 @@ absl::StatusOr<std::unique_ptr<GenerationImpl>> RegistryImpl::MakeGeneration(
   };
   const std::string labels_file = sealed->manifest.labels_file();
   std::string labels(labels_file.empty() ? "" : sealed->small.at(labels_file)->bytes());
-  auto model = LoadedModel::Create(std::move(sealed), device_, services_, hooks_.log);
+  auto model =
+      LoadedModel::Create(std::move(sealed), device_, services_, RateLimited(hooks_.log, clock_));
   if (!model.ok()) return failed(model.status());
   auto generation = std::make_unique<GenerationImpl>(id, device_, *std::move(model),
                                                      std::move(labels), clock_.UnixMillis());
@@ -192,6 +197,9 @@ absl::Status RegistryImpl::WarmUp(GenerationImpl& generation) {
   auto job = std::make_unique<Job>();
   job->request = std::move(cases[0].request);
   job->stop = std::make_shared<StopSignal>();
+  // As long as the probe had for the same.
+  job->stop->deadline_ns =
+      clock_.NowNs() + static_cast<int64_t>(options_.probe_timeout_seconds * 1e9);
   job->done = [&](Job&, absl::StatusOr<InferResponse> response) {
     MutexLock lock(mutex);
     result = response.ok() ? CompareGolden(0, cases[0], *response,

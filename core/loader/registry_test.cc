@@ -178,6 +178,14 @@ TEST_F(RegistryTest, B13OnlyCanonicalVersionsCount) {
   EXPECT_EQ(Reason("p", 11), "not in the index");
 }
 
+TEST_F(RegistryTest, APolicyThatCouldNotBeMetIsForgotten) {
+  for (const int64_t v : {1, 2}) repository_.Install("p", v, FixtureSpec("version1"));
+  Start();
+  EXPECT_FALSE(registry_->Load("p", ParseVersionPolicy("7").value()).ok());
+  ASSERT_TRUE(registry_->Load("p", {}).ok());
+  EXPECT_EQ((*registry_->Acquire("p", 0))->version(), 2);
+}
+
 // Field case B02: the same file name and SONAME, other code: each version runs its own, side by
 // side and in turn.
 TEST_F(RegistryTest, B02EachVersionRunsItsOwnCode) {

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <system_error>
 
 #include "core/base/checked.h"
+#include "core/base/meminfo.h"
 
 namespace mk {
 namespace {
@@ -32,19 +32,6 @@ std::optional<uint64_t> LeadingNumber(std::string_view text) {
   return value;
 }
 
-// The value of the line "<key>   123 kB", in bytes.
-std::optional<uint64_t> MemInfoBytes(std::string_view meminfo, std::string_view key) {
-  for (size_t begin = 0; begin < meminfo.size();) {
-    const size_t end = std::min(meminfo.find('\n', begin), meminfo.size());
-    const std::string_view line = meminfo.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.substr(0, key.size()) != key) continue;
-    const auto kilobytes = LeadingNumber(line.substr(key.size()));
-    return kilobytes ? CheckedMul(*kilobytes, 1024) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 uint64_t ResidentBytes(std::string_view statm, uint64_t page_bytes) {
@@ -56,8 +43,8 @@ uint64_t ResidentBytes(std::string_view statm, uint64_t page_bytes) {
 }
 
 void ReadMemInfo(std::string_view meminfo, ProcessFacts& facts) {
-  const auto total = MemInfoBytes(meminfo, "MemTotal:");
-  const auto available = MemInfoBytes(meminfo, "MemAvailable:");
+  const auto total = MemInfoBytes(meminfo, "MemTotal");
+  const auto available = MemInfoBytes(meminfo, "MemAvailable");
   facts.cpu_memory_total_bytes = total.value_or(0);
   facts.cpu_memory_used_bytes =
       total && available && *available <= *total ? *total - *available : 0;

@@ -5,15 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/dtype.h"
+#include "core/base/half.h"
 
 namespace mk {
 namespace {
-
-float FloatOfBits(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
 
 // What a stored type is in the ABI; INVALID where the ABI has none.
 mk_dtype SameDtype(StoredType type) {
@@ -86,18 +81,6 @@ int64_t Keep16(const char* source, int64_t count, char* out, std::string* value,
 }
 
 }  // namespace
-
-float HalfToFloat(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
-  const uint32_t exponent = bits >> 10 & 0x1f, mantissa = bits & 0x3ff;
-  if (exponent == 0x1f) return FloatOfBits(sign | 0x7f800000 | mantissa << 13);
-  if (exponent != 0) return FloatOfBits(sign | (exponent + 112) << 23 | mantissa << 13);
-  // Subnormal: mantissa * 2^-24, exact in fp32.
-  const float magnitude = static_cast<float>(mantissa) * FloatOfBits(0x33800000);
-  return sign ? -magnitude : magnitude;
-}
-
-float BFloat16ToFloat(uint16_t bits) { return FloatOfBits(static_cast<uint32_t>(bits) << 16); }
 
 float Float8E4M3ToFloat(uint8_t bits) {
   const int exponent = bits >> 3 & 0xf, mantissa = bits & 7;

@@ -10,8 +10,6 @@
 
 namespace mk {
 
-float HalfToFloat(uint16_t bits);
-float BFloat16ToFloat(uint16_t bits);
 float Float8E4M3ToFloat(uint8_t bits);  // no infinities; 7F and FF are NaN
 
 // Whether elements stored as `from` may be loaded as `to`: FP32 from F64, F32, F16, BF16 (F64

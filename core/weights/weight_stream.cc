@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -57,32 +56,10 @@ class HashingFile {
   Sha256 hash_;
 };
 
-// Levenshtein distance, for "did you mean"; names are short.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitution = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitution});
-    }
-  }
-  return row[b.size()];
-}
-
 // Of the names that nobody asked for; one that was found is no misspelling of another.
-std::string Nearest(const std::string& name, const std::vector<std::string>& surplus) {
-  const std::string* best = nullptr;
-  size_t best_distance = SIZE_MAX;
-  const size_t looked_at = std::min<size_t>(surplus.size(), 2000);
-  for (size_t i = 0; i < looked_at; ++i) {
-    const size_t distance = EditDistance(name, surplus[i]);
-    if (distance < best_distance) best = &surplus[i], best_distance = distance;
-  }
-  return best ? absl::StrCat("; nearest name in the file: '", *best, "'") : "";
+std::string Hint(const std::string& name, const std::vector<std::string>& surplus) {
+  const std::string nearest = Nearest(name, surplus);
+  return nearest.empty() ? "" : absl::StrCat("; nearest name in the file: '", nearest, "'");
 }
 
 std::string FirstFive(const std::vector<std::string>& names) {
@@ -145,7 +122,7 @@ absl::StatusOr<Plan> Match(const std::string& file, const SafetensorsHeader& hea
   if (!missing.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("weights '", file, "': missing ",
                                                    FirstFive(missing), " (", counts, ")",
-                                                   Nearest(missing[0], surplus)));
+                                                   Hint(missing[0], surplus)));
   }
   if (!surplus.empty()) {
     return absl::InvalidArgumentError(

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/half.h"
 #include "core/weights/convert.h"
 #include "core/weights/safetensors.h"
 #include "core/weights/sha256.h"
@@ -226,15 +227,6 @@ TEST(Convert, SixteenAndEightBitFloatsFollowTheirFormulaOverAllValues) {
       ASSERT_EQ(small, ByFormula(bits, 4, 3, 7)) << bits;
     }
   }
-}
-
-TEST(Convert, HalfHasTheKnownValues) {
-  EXPECT_EQ(HalfToFloat(0x3c00), 1.0f);
-  EXPECT_EQ(HalfToFloat(0x7bff), 65504.0f);
-  EXPECT_EQ(HalfToFloat(0x0001), std::ldexp(1.0f, -24));
-  EXPECT_EQ(HalfToFloat(0x83ff), -std::ldexp(1023.0f, -24));
-  EXPECT_TRUE(std::isinf(HalfToFloat(0xfc00)));
-  EXPECT_TRUE(std::isnan(HalfToFloat(0x7e00)));
 }
 
 TEST(Convert, OnlyFloatsConvertAndOnlyToFp32) {

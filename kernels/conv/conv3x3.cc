@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "kernels/linear/epilogue.h"
+
 namespace mk {
 namespace {
 
@@ -36,7 +38,7 @@ void GatherTaps(const Conv3x3Params& p, int64_t iy, int64_t ox, float* out) {
 }
 
 // Output positions [begin, begin + rows), in row-major order, with `gathered` of rows x 9 ci.
-Status RunPanel(Context& context, const Conv3x3Params& p, int64_t begin, int64_t rows,
+Status RunPanel(Context& context, const Conv3x3Params& p, Isa isa, int64_t begin, int64_t rows,
                 float* gathered) {
   const int64_t out_width = Conv3x3OutputSide(p.width, p.stride);
   const int64_t k = kTaps * p.in_channels;
@@ -60,16 +62,41 @@ Status RunPanel(Context& context, const Conv3x3Params& p, int64_t begin, int64_t
   gemm.c = p.y + begin * p.out_channels;
   gemm.ldc = p.out_channels;
   MK_TRY(context.Sgemm(gemm));
-  if (p.bias != nullptr) {
-    float* y = gemm.c;
-    for (int64_t row = 0; row < rows; ++row, y += p.out_channels) {
-      for (int64_t o = 0; o < p.out_channels; ++o) y[o] += p.bias[o];
-    }
-  }
+  MK_SIMD_PICK(isa, Epilogue)
+  ({gemm.c, p.bias, nullptr, rows, p.out_channels, Activation::kNone});
   return Ok();
 }
 
+// How positions are split: slices that run at once, and rows that one gathers at once.
+struct Split {
+  int64_t slices, slice_rows, panel_rows;
+};
+
+Split SplitPositions(const Conv3x3Params& p, int64_t threads) {
+  const int64_t positions =
+      Conv3x3OutputSide(p.height, p.stride) * Conv3x3OutputSide(p.width, p.stride);
+  const int64_t k = kTaps * p.in_channels;
+  // One slice of positions, and of scratch, per thread that has work enough.
+  const int64_t worth = std::max<int64_t>(1, positions * p.out_channels * k / kMinRangeMacs);
+  Split split;
+  split.slices = std::min({threads, worth, positions, kMaxScratchThreads});
+  split.slice_rows = CeilDiv(positions, split.slices);
+  const int64_t fitting_rows = kPanelBytes / (k * static_cast<int64_t>(sizeof(float)));
+  split.panel_rows = std::min(split.slice_rows, std::max(kMinPanelRows, fitting_rows));
+  return split;
+}
+
 }  // namespace
+
+int64_t Conv3x3ScratchBytes(const Conv3x3Params& p, int64_t threads) {
+  // Fewer threads may take less or, of a small map, longer panels each: the most of all counts.
+  int64_t most = 0;
+  for (int64_t n = 1; n <= std::min(threads, kMaxScratchThreads); ++n) {
+    const Split split = SplitPositions(p, n);
+    most = std::max(most, split.slices * split.panel_rows);
+  }
+  return most * kTaps * p.in_channels * static_cast<int64_t>(sizeof(float));
+}
 
 void RelayConv3x3Weight(const float* stored, int64_t out_channels, int64_t in_channels,
                         float* weight) {
@@ -110,31 +137,26 @@ OpCost Conv3x3Cost(const Conv3x3Params& p) {
           2 * kTaps * positions * p.in_channels * p.out_channels};
 }
 
-Status Conv3x3Cpu(Context& context, const Conv3x3Params& p) {
+Status Conv3x3Cpu(Context& context, const Conv3x3Params& p, Isa isa) {
   const int64_t positions =
       Conv3x3OutputSide(p.height, p.stride) * Conv3x3OutputSide(p.width, p.stride);
   const int64_t k = kTaps * p.in_channels;
-  // One slice of positions, and of scratch, per thread that has work enough.
-  const int64_t worth = std::max<int64_t>(1, positions * p.out_channels * k / kMinRangeMacs);
-  const int64_t slices = std::min({context.host().threads(), worth, positions});
-  const int64_t slice_rows = CeilDiv(positions, slices);
-  const int64_t fitting_rows = kPanelBytes / (k * static_cast<int64_t>(sizeof(float)));
-  const int64_t panel_rows = std::min(slice_rows, std::max(kMinPanelRows, fitting_rows));
-
+  const auto [slices, slice_rows, panel_rows] = SplitPositions(p, context.host().threads());
   const ScratchScope scope(context);
   MK_TRY_ASSIGN(float* const gathered, context.Scratch<float>(slices * panel_rows * k));
   std::atomic<mk_status> failure{MK_OK};
-  context.ParallelFor(slices, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t slice = begin; slice < end; ++slice) {
-      const int64_t last = std::min((slice + 1) * slice_rows, positions);
-      for (int64_t row = slice * slice_rows; row < last; row += panel_rows) {
-        const Status status = RunPanel(context, p, row, std::min(panel_rows, last - row),
-                                       gathered + slice * panel_rows * k);
-        // Relaxed: ParallelFor's return publishes it.
-        if (!status.ok()) failure.store(status.code(), std::memory_order_relaxed);
-      }
-    }
-  });
+  context.ParallelFor(
+      slices, 1, [&, slice_rows = slice_rows, panel_rows = panel_rows](int64_t begin, int64_t end) {
+        for (int64_t slice = begin; slice < end; ++slice) {
+          const int64_t last = std::min((slice + 1) * slice_rows, positions);
+          for (int64_t row = slice * slice_rows; row < last; row += panel_rows) {
+            const Status status = RunPanel(context, p, isa, row, std::min(panel_rows, last - row),
+                                           gathered + slice * panel_rows * k);
+            // Relaxed: ParallelFor's return publishes it.
+            if (!status.ok()) failure.store(status.code(), std::memory_order_relaxed);
+          }
+        }
+      });
   const mk_status code = failure.load(std::memory_order_relaxed);
   if (code == MK_OK) return Ok();
   return {code, "Conv3x3: sgemm failed for " + std::to_string(p.in_channels) + " to " +

@@ -14,6 +14,7 @@
 #include "core/sdk/status.h"
 #include "kernels/conv/conv3x3_params.h"
 #include "kernels/op.h"
+#include "kernels/simd/isa.h"
 
 namespace mk {
 
@@ -33,13 +34,17 @@ Status CheckConv3x3(const Conv3x3Params& params);
 // REQUIRES CheckConv3x3(params) is OK.
 OpCost Conv3x3Cost(const Conv3x3Params& params);
 
-// Checks and runs on the context's device. Takes and gives back scratch: at most 36 ci bytes per
-// output position, and at most about 1 MiB per thread. Unimplemented on devices without code; the
-// SGEMM's own failure comes back with its code.
+// What the op takes of scratch, at most, on a host of up to `threads` threads: 36 ci bytes per
+// output position, and no more than about 1 MiB (2.3 KiB ci where that is more) for each of at most
+// kMaxScratchThreads.
+int64_t Conv3x3ScratchBytes(const Conv3x3Params& params, int64_t threads);
+
+// Checks and runs on the context's device. Takes and gives back scratch as said above.
+// Unimplemented on devices without code; the SGEMM's own failure comes back with its code.
 Status Conv3x3(Context& context, const Conv3x3Params& params);
 
 // The CPU twin: blocks until done. REQUIRES CheckConv3x3(params) is OK.
-Status Conv3x3Cpu(Context& context, const Conv3x3Params& params);
+Status Conv3x3Cpu(Context& context, const Conv3x3Params& params, Isa isa = BestIsa());
 
 }  // namespace mk
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/conv/conv3x3_shapes.h"
+#include "kernels/simd/testing/isa_test.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/generator.h"
 #include "kernels/testing/golden.h"
@@ -75,13 +76,16 @@ struct Problem {
   std::vector<float> x, weight, bias, y;
 };
 
-TEST(Conv3x3, EqualsTheFormulaOnRaggedShapes) {
+class Conv3x3Twin : public testing::IsaTest {};
+MK_FOR_EVERY_ISA(Conv3x3Twin);
+
+TEST_P(Conv3x3Twin, EqualsTheFormulaOnRaggedShapes) {
   for (const int threads : {1, 3}) {
     TestContext context(threads);
     for (const Conv3x3Shape& shape : kConv3x3RaggedShapes) {
       for (const bool with_bias : {false, true}) {
         Problem problem(shape);
-        const Status status = Conv3x3(*context, problem.Params(with_bias));
+        const Status status = Conv3x3Cpu(*context, problem.Params(with_bias), isa());
         ASSERT_TRUE(status.ok()) << status.message();
         EXPECT_TRUE(IsNear(problem.y, problem.Reference(with_bias), problem.Bound(), 0,
                            {problem.out_height, problem.out_width, shape.out_channels}))
@@ -92,7 +96,7 @@ TEST(Conv3x3, EqualsTheFormulaOnRaggedShapes) {
   }
 }
 
-TEST(Conv3x3, EqualsTheReferenceModelsNumbers) {
+TEST_P(Conv3x3Twin, EqualsTheReferenceModelsNumbers) {
   TestContext context;
   for (const testing::OpCase& op_case : testing::ReadOpCases(testing::kOpGoldens, "conv3x3")) {
     const auto& x = op_case.Input("x");
@@ -113,7 +117,7 @@ TEST(Conv3x3, EqualsTheReferenceModelsNumbers) {
                                   ci,
                                   co,
                                   static_cast<int64_t>(op_case.attributes.at("stride"))};
-    ASSERT_TRUE(Conv3x3(*context, params).ok());
+    ASSERT_TRUE(Conv3x3Cpu(*context, params, isa()).ok());
     EXPECT_TRUE(testing::IsNearRelL2(Transposed(y, positions, co), op_case.output.values, 1e-6,
                                      op_case.output.shape))
         << op_case.name;

@@ -14,6 +14,7 @@
 #include "core/sdk/status.h"
 #include "kernels/conv/depthwise3x3_params.h"
 #include "kernels/op.h"
+#include "kernels/simd/isa.h"
 
 namespace mk {
 
@@ -32,7 +33,7 @@ OpCost Depthwise3x3Cost(const Depthwise3x3Params& params);
 Status Depthwise3x3(Context& context, const Depthwise3x3Params& params);
 
 // The CPU twin: blocks until done. REQUIRES CheckDepthwise3x3(params) is OK.
-Status Depthwise3x3Cpu(Context& context, const Depthwise3x3Params& params);
+Status Depthwise3x3Cpu(Context& context, const Depthwise3x3Params& params, Isa isa = BestIsa());
 
 }  // namespace mk
 

@@ -12,9 +12,9 @@ struct Depthwise3x3Shape {
 };
 
 inline constexpr Depthwise3x3Shape kDepthwise3x3RaggedShapes[] = {
-    {"one_element", 1, 1, 1},       {"one_row", 1, 5, 3}, {"one_column", 6, 1, 5},
-    {"two_by_two", 2, 2, 9},        {"tall", 7, 3, 33},   {"wide", 3, 11, 12},
-    {"several_ranges", 40, 30, 61},
+    {"one_element", 1, 1, 1},       {"one_row", 1, 5, 3},    {"one_column", 6, 1, 5},
+    {"two_by_two", 2, 2, 9},        {"tall", 7, 3, 33},      {"wide", 3, 11, 12},
+    {"several_ranges", 40, 30, 61}, {"one_strip", 2, 4, 16}, {"strips_and_two", 3, 10, 31},
 };
 
 inline constexpr Depthwise3x3Shape kDepthwise3x3ModelShapes[] = {

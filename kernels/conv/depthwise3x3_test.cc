@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/conv/depthwise3x3_shapes.h"
+#include "kernels/simd/testing/isa_test.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/generator.h"
 #include "kernels/testing/golden.h"
@@ -70,13 +71,16 @@ struct Problem {
   std::vector<float> x, weight, y;
 };
 
-TEST(Depthwise3x3, EqualsTheFormulaOnRaggedShapes) {
+class Depthwise3x3Twin : public testing::IsaTest {};
+MK_FOR_EVERY_ISA(Depthwise3x3Twin);
+
+TEST_P(Depthwise3x3Twin, EqualsTheFormulaOnRaggedShapes) {
   TestContext context(2);
   for (const Depthwise3x3Shape& shape : kDepthwise3x3RaggedShapes) {
     for (const Activation activation :
          {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kSilu}) {
       Problem problem(shape);
-      const Status status = Depthwise3x3(*context, problem.Params(activation));
+      const Status status = Depthwise3x3Cpu(*context, problem.Params(activation), isa());
       ASSERT_TRUE(status.ok()) << status.message();
       // Nine terms of size <= 1 in fp32: at most 9^2 / 2 half-ulps of 1, 2.5e-6.
       EXPECT_TRUE(IsNear(problem.y, problem.Reference(activation), 3e-6, 1e-6,
@@ -87,7 +91,7 @@ TEST(Depthwise3x3, EqualsTheFormulaOnRaggedShapes) {
   }
 }
 
-TEST(Depthwise3x3, EqualsTheReferenceModelsNumbers) {
+TEST_P(Depthwise3x3Twin, EqualsTheReferenceModelsNumbers) {
   TestContext context;
   for (const testing::OpCase& op_case : testing::ReadOpCases(testing::kOpGoldens, "depthwise3x3")) {
     const auto& x = op_case.Input("x");
@@ -100,14 +104,14 @@ TEST(Depthwise3x3, EqualsTheReferenceModelsNumbers) {
     std::vector<float> y(tokens.size());
     const Depthwise3x3Params params = {tokens.data(), weight.data(), y.data(),         x.shape[1],
                                        x.shape[2],    channels,      Activation::kNone};
-    ASSERT_TRUE(Depthwise3x3(*context, params).ok());
+    ASSERT_TRUE(Depthwise3x3Cpu(*context, params, isa()).ok());
     EXPECT_TRUE(testing::IsNearRelL2(Transposed(y, positions, channels), op_case.output.values,
                                      1e-6, op_case.output.shape))
         << op_case.name;
   }
 }
 
-TEST(Depthwise3x3, SiluEqualsTheReferenceModelsNumbers) {
+TEST_P(Depthwise3x3Twin, SiluEqualsTheReferenceModelsNumbers) {
   // A kernel that is 1 in its middle passes the map through, so the activation is seen alone.
   TestContext context;
   for (const testing::OpCase& op_case : testing::ReadOpCases(testing::kOpGoldens, "silu")) {
@@ -117,8 +121,20 @@ TEST(Depthwise3x3, SiluEqualsTheReferenceModelsNumbers) {
     std::vector<float> y(x.size());
     const Depthwise3x3Params params = {x.data(), weight.data(),    y.data(), 1, count,
                                        1,        Activation::kSilu};
-    ASSERT_TRUE(Depthwise3x3(*context, params).ok());
+    ASSERT_TRUE(Depthwise3x3Cpu(*context, params, isa()).ok());
     EXPECT_TRUE(testing::IsNearRelL2(y, op_case.output.values, 1e-6)) << op_case.name;
+  }
+}
+
+TEST_P(Depthwise3x3Twin, CarriesNanToItsNeighboursInItsChannelOnly) {
+  TestContext context;
+  Problem problem({"nan", 6, 9, 5});
+  problem.x[(2 * 9 + 4) * 5 + 3] = NAN;  // row 2, column 4, channel 3
+  ASSERT_TRUE(Depthwise3x3Cpu(*context, problem.Params(Activation::kSilu), isa()).ok());
+  for (int64_t i = 0; i < static_cast<int64_t>(problem.y.size()); ++i) {
+    const int64_t row = i / 45, column = i / 5 % 9;
+    const bool near = std::abs(row - 2) <= 1 && std::abs(column - 4) <= 1 && i % 5 == 3;
+    EXPECT_EQ(std::isnan(problem.y[static_cast<size_t>(i)]), near) << row << " " << column;
   }
 }
 

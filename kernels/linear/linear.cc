@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "kernels/linear/epilogue.h"
 #include "kernels/math/activation.h"
 
 namespace mk {
@@ -17,40 +18,8 @@ constexpr char kOp[] = "Linear";
 constexpr int64_t kPanelBytes = 256 << 10;
 constexpr int64_t kMinPanelRows = 64;
 
-// What follows the product, over `rows` x n elements at y. `bias` and `residual` may be null.
-template <Activation kActivation>
-void Epilogue(int64_t rows, int64_t n, const float* bias, const float* residual, float* y) {
-  for (int64_t i = 0; i < rows; ++i, y += n) {
-    if (bias != nullptr) {
-      for (int64_t j = 0; j < n; ++j) y[j] = Activate<kActivation>(y[j] + bias[j]);
-    } else if (kActivation != Activation::kNone) {
-      for (int64_t j = 0; j < n; ++j) y[j] = Activate<kActivation>(y[j]);
-    }
-    if (residual != nullptr) {
-      for (int64_t j = 0; j < n; ++j) y[j] += residual[j];
-      residual += n;
-    }
-  }
-}
-
-using EpilogueFunction = void (*)(int64_t, int64_t, const float*, const float*, float*);
-
-EpilogueFunction EpilogueFor(Activation activation) {
-  switch (activation) {
-    case Activation::kNone:
-      return &Epilogue<Activation::kNone>;
-    case Activation::kRelu:
-      return &Epilogue<Activation::kRelu>;
-    case Activation::kGelu:
-      return &Epilogue<Activation::kGelu>;
-    case Activation::kSilu:
-      return &Epilogue<Activation::kSilu>;
-  }
-  return nullptr;  // CheckLinear has refused it
-}
-
 // Rows [begin, begin + rows): product, then epilogue.
-Status RunPanel(Context& context, const LinearParams& p, int64_t begin, int64_t rows) {
+Status RunPanel(Context& context, const LinearParams& p, Isa isa, int64_t begin, int64_t rows) {
   float* y = p.y + begin * p.n;
   const float* residual = p.residual != nullptr ? p.residual + begin * p.n : nullptr;
   mk_sgemm_args gemm = {};
@@ -73,7 +42,7 @@ Status RunPanel(Context& context, const LinearParams& p, int64_t begin, int64_t 
     residual = nullptr;
   }
   MK_TRY(context.Sgemm(gemm));
-  EpilogueFor(p.activation)(rows, p.n, p.bias, residual, y);
+  MK_SIMD_PICK(isa, Epilogue)({y, p.bias, residual, rows, p.n, p.activation});
   return Ok();
 }
 
@@ -108,14 +77,14 @@ OpCost LinearCost(const LinearParams& p) {
   return {elements * static_cast<int64_t>(sizeof(float)), 2 * out * p.k};
 }
 
-Status LinearCpu(Context& context, const LinearParams& p) {
+Status LinearCpu(Context& context, const LinearParams& p, Isa isa) {
   const int64_t row_bytes = p.n * static_cast<int64_t>(sizeof(float));
   const int64_t panel_rows = std::max(kMinPanelRows, kPanelBytes / row_bytes);
   const int64_t grain = CeilDiv(kMinRangeMacs, p.n * p.k);
   std::atomic<mk_status> failure{MK_OK};
   context.ParallelFor(p.m, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row += panel_rows) {
-      const Status status = RunPanel(context, p, row, std::min(panel_rows, end - row));
+      const Status status = RunPanel(context, p, isa, row, std::min(panel_rows, end - row));
       // Relaxed: ParallelFor's return publishes it.
       if (!status.ok()) failure.store(status.code(), std::memory_order_relaxed);
     }

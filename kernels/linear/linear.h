@@ -12,6 +12,7 @@
 #include "core/sdk/status.h"
 #include "kernels/linear/linear_params.h"
 #include "kernels/op.h"
+#include "kernels/simd/isa.h"
 
 namespace mk {
 
@@ -27,7 +28,7 @@ Status Linear(Context& context, const LinearParams& params);
 
 // The CPU twin: blocks until done; rows are split over the host's threads when there is work
 // enough. REQUIRES CheckLinear(params) is OK.
-Status LinearCpu(Context& context, const LinearParams& params);
+Status LinearCpu(Context& context, const LinearParams& params, Isa isa = BestIsa());
 
 }  // namespace mk
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/linear/linear_shapes.h"
+#include "kernels/simd/testing/isa_test.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/generator.h"
 #include "kernels/testing/golden.h"
@@ -84,7 +85,10 @@ struct Problem {
   std::vector<float> x, weight, bias, residual, y;
 };
 
-TEST(Linear, EqualsTheFormulaOnRaggedShapesWithEveryEpilogue) {
+class LinearTwin : public testing::IsaTest {};
+MK_FOR_EVERY_ISA(LinearTwin);
+
+TEST_P(LinearTwin, EqualsTheFormulaOnRaggedShapesWithEveryEpilogue) {
   TestContext context(2);
   for (const LinearShape& shape : kLinearRaggedShapes) {
     for (const Activation activation :
@@ -93,7 +97,7 @@ TEST(Linear, EqualsTheFormulaOnRaggedShapesWithEveryEpilogue) {
         for (const bool with_residual : {false, true}) {
           Problem problem(shape);
           const Status status =
-              Linear(*context, problem.Params(activation, with_bias, with_residual));
+              LinearCpu(*context, problem.Params(activation, with_bias, with_residual), isa());
           ASSERT_TRUE(status.ok()) << status.message();
           EXPECT_TRUE(IsNear(problem.y, problem.Reference(activation, with_bias, with_residual),
                              problem.Bound(), 0, {problem.m, problem.n}))
@@ -104,21 +108,21 @@ TEST(Linear, EqualsTheFormulaOnRaggedShapesWithEveryEpilogue) {
   }
 }
 
-TEST(Linear, AddsTheResidualInPlace) {
+TEST_P(LinearTwin, AddsTheResidualInPlace) {
   TestContext context(2);
   for (const LinearShape& shape : kLinearRaggedShapes) {
     Problem problem(shape);
     problem.y = problem.residual;
     LinearParams params = problem.Params(Activation::kNone, true, true);
     params.residual = params.y;
-    ASSERT_TRUE(Linear(*context, params).ok());
+    ASSERT_TRUE(LinearCpu(*context, params, isa()).ok());
     EXPECT_TRUE(IsNear(problem.y, problem.Reference(Activation::kNone, true, true), problem.Bound(),
                        0, {problem.m, problem.n}))
         << shape.name;
   }
 }
 
-TEST(Linear, EqualsTheReferenceModelsNumbers) {
+TEST_P(LinearTwin, EqualsTheReferenceModelsNumbers) {
   TestContext context;
   for (const testing::OpCase& op_case : testing::ReadOpCases(testing::kOpGoldens, "linear_gelu")) {
     const auto& x = op_case.Input("x");
@@ -133,17 +137,17 @@ TEST(Linear, EqualsTheReferenceModelsNumbers) {
                                  weight.shape[0],
                                  x.shape[1],
                                  Activation::kGelu};
-    ASSERT_TRUE(Linear(*context, params).ok());
+    ASSERT_TRUE(LinearCpu(*context, params, isa()).ok());
     EXPECT_TRUE(testing::IsNearRelL2(y, op_case.output.values, 1e-6, op_case.output.shape))
         << op_case.name;
   }
 }
 
-TEST(Linear, CarriesNanToItsRowOnly) {
+TEST_P(LinearTwin, CarriesNanToItsRowOnly) {
   TestContext context;
   Problem problem({"nan", 3, 4, 5});
   problem.x[5] = NAN;  // row 1
-  ASSERT_TRUE(Linear(*context, problem.Params(Activation::kGelu, true, false)).ok());
+  ASSERT_TRUE(LinearCpu(*context, problem.Params(Activation::kGelu, true, false), isa()).ok());
   for (size_t i = 0; i < problem.y.size(); ++i) EXPECT_EQ(std::isnan(problem.y[i]), i / 4 == 1);
 }
 

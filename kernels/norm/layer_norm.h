@@ -13,6 +13,7 @@
 #include "core/sdk/status.h"
 #include "kernels/norm/layer_norm_params.h"
 #include "kernels/op.h"
+#include "kernels/simd/isa.h"
 
 namespace mk {
 
@@ -26,7 +27,7 @@ OpCost LayerNormCost(const LayerNormParams& params);
 Status LayerNorm(Context& context, const LayerNormParams& params);
 
 // The CPU twin: blocks until done. REQUIRES CheckLayerNorm(params) is OK.
-Status LayerNormCpu(Context& context, const LayerNormParams& params);
+Status LayerNormCpu(Context& context, const LayerNormParams& params, Isa isa = BestIsa());
 
 }  // namespace mk
 

@@ -14,7 +14,7 @@ struct LayerNormShape {
 inline constexpr LayerNormShape kLayerNormRaggedShapes[] = {
     {"one_element", 1, 1},        {"less_than_the_lanes", 3, 7}, {"the_lanes", 2, 8},
     {"one_more", 5, 9},           {"a_tail_of_several", 4, 21},  {"one_row", 1, 100},
-    {"several_ranges", 4099, 67},
+    {"several_ranges", 4099, 67}, {"pairs_and_one", 3, 48},      {"all_but_one", 3, 63},
 };
 
 inline constexpr LayerNormShape kLayerNormModelShapes[] = {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/norm/layer_norm_shapes.h"
+#include "kernels/simd/testing/isa_test.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/generator.h"
 #include "kernels/testing/golden.h"
@@ -56,11 +57,14 @@ struct Problem {
   std::vector<float> x, weight, bias, y;
 };
 
-TEST(LayerNorm, EqualsTheFormulaOnRaggedShapes) {
+class LayerNormTwin : public testing::IsaTest {};
+MK_FOR_EVERY_ISA(LayerNormTwin);
+
+TEST_P(LayerNormTwin, EqualsTheFormulaOnRaggedShapes) {
   TestContext context(2);
   for (const LayerNormShape& shape : kLayerNormRaggedShapes) {
     Problem problem(shape);
-    ASSERT_TRUE(LayerNorm(*context, problem.Params()).ok());
+    ASSERT_TRUE(LayerNormCpu(*context, problem.Params(), isa()).ok());
     // Values of size 1 and a spread near 0.5: a few roundings of the mean, over the deviation.
     EXPECT_TRUE(
         IsNear(problem.y, problem.Reference(), 2e-6, 2e-6, {problem.rows, problem.channels}))
@@ -68,54 +72,54 @@ TEST(LayerNorm, EqualsTheFormulaOnRaggedShapes) {
   }
 }
 
-TEST(LayerNorm, RunsInPlace) {
+TEST_P(LayerNormTwin, RunsInPlace) {
   TestContext context(2);
   for (const LayerNormShape& shape : kLayerNormRaggedShapes) {
     Problem problem(shape);
     const std::vector<double> want = problem.Reference();
     LayerNormParams params = problem.Params();
     params.y = problem.x.data();
-    ASSERT_TRUE(LayerNorm(*context, params).ok());
+    ASSERT_TRUE(LayerNormCpu(*context, params, isa()).ok());
     EXPECT_TRUE(IsNear(problem.x, want, 2e-6, 2e-6)) << shape.name;
   }
 }
 
-TEST(LayerNorm, KeepsPrecisionFarFromZero) {
+TEST_P(LayerNormTwin, KeepsPrecisionFarFromZero) {
   // A one-pass variance would lose everything here: mean 1000, deviation 0.6. The mean is off by at
   // most an ulp of 1000, 6e-5, of which the deviation makes 1e-4.
   TestContext context;
   Problem problem({"far", 4, 96}, 999.0f, 1001.0f);
-  ASSERT_TRUE(LayerNorm(*context, problem.Params()).ok());
+  ASSERT_TRUE(LayerNormCpu(*context, problem.Params(), isa()).ok());
   EXPECT_TRUE(IsNear(problem.y, problem.Reference(), 2e-4, 0));
 }
 
-TEST(LayerNorm, OfAConstantRowIsTheBias) {
+TEST_P(LayerNormTwin, OfAConstantRowIsTheBias) {
   TestContext context;
   Problem problem({"constant", 2, 11}, 3.0f, 3.0f);
-  ASSERT_TRUE(LayerNorm(*context, problem.Params()).ok());
+  ASSERT_TRUE(LayerNormCpu(*context, problem.Params(), isa()).ok());
   for (size_t i = 0; i < problem.y.size(); ++i) {
     EXPECT_NEAR(problem.y[i], problem.bias[i % 11], 2e-4);  // 3.0 / 11 * 11 may be an ulp off
   }
 }
 
-TEST(LayerNorm, AppliesTheActivation) {
+TEST_P(LayerNormTwin, AppliesTheActivation) {
   TestContext context;
   Problem problem({"activation", 7, 13});
   std::vector<double> want = problem.Reference();
   for (double& v : want) v = 0.5 * v * std::erfc(-v * std::sqrt(0.5));
-  ASSERT_TRUE(LayerNorm(*context, problem.Params(Activation::kGelu)).ok());
+  ASSERT_TRUE(LayerNormCpu(*context, problem.Params(Activation::kGelu), isa()).ok());
   EXPECT_TRUE(IsNear(problem.y, want, 3e-6, 3e-6));
   want = problem.Reference();
   for (double& v : want) v = v < 0 ? 0 : v;
-  ASSERT_TRUE(LayerNorm(*context, problem.Params(Activation::kRelu)).ok());
+  ASSERT_TRUE(LayerNormCpu(*context, problem.Params(Activation::kRelu), isa()).ok());
   EXPECT_TRUE(IsNear(problem.y, want, 3e-6, 3e-6));
   want = problem.Reference();
   for (double& v : want) v = v / (1 + std::exp(-v));
-  ASSERT_TRUE(LayerNorm(*context, problem.Params(Activation::kSilu)).ok());
+  ASSERT_TRUE(LayerNormCpu(*context, problem.Params(Activation::kSilu), isa()).ok());
   EXPECT_TRUE(IsNear(problem.y, want, 3e-6, 3e-6));
 }
 
-TEST(LayerNorm, EqualsTheReferenceModelsNumbers) {
+TEST_P(LayerNormTwin, EqualsTheReferenceModelsNumbers) {
   TestContext context;
   for (const testing::OpCase& op_case :
        testing::ReadOpCases(testing::kOpGoldens, "layer_norm_2d")) {
@@ -132,18 +136,18 @@ TEST(LayerNorm, EqualsTheReferenceModelsNumbers) {
                                     channels,
                                     static_cast<float>(op_case.attributes.at("eps")),
                                     Activation::kNone};
-    ASSERT_TRUE(LayerNorm(*context, params).ok());
+    ASSERT_TRUE(LayerNormCpu(*context, params, isa()).ok());
     EXPECT_TRUE(testing::IsNearRelL2(Transposed(y, rows, channels), op_case.output.values, 1e-6,
                                      op_case.output.shape))
         << op_case.name;
   }
 }
 
-TEST(LayerNorm, CarriesNanToItsRowOnly) {
+TEST_P(LayerNormTwin, CarriesNanToItsRowOnly) {
   TestContext context;
   Problem problem({"nan", 3, 5});
   problem.x[7] = NAN;  // row 1
-  ASSERT_TRUE(LayerNorm(*context, problem.Params()).ok());
+  ASSERT_TRUE(LayerNormCpu(*context, problem.Params(), isa()).ok());
   for (size_t i = 0; i < problem.y.size(); ++i) EXPECT_EQ(std::isnan(problem.y[i]), i / 5 == 1);
 }
 

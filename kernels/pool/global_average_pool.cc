@@ -3,28 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/pool/global_average_pool_simd.h"
+
 namespace mk {
 namespace {
 
 constexpr char kOp[] = "GlobalAveragePool";
-constexpr int64_t kBlock = 64;  // channels whose sums are held at once
-constexpr int64_t kGroup = 64;  // rows summed before they are added to the total
-
-// Channels [first, first + count), count <= kBlock.
-void PoolBlock(const GlobalAveragePoolParams& p, int64_t first, int64_t count) {
-  float total[kBlock] = {};
-  for (int64_t group = 0; group < p.rows; group += kGroup) {
-    float sum[kBlock] = {};
-    const int64_t end = std::min(group + kGroup, p.rows);
-    for (int64_t row = group; row < end; ++row) {
-      const float* x = p.x + row * p.channels + first;
-      for (int64_t c = 0; c < count; ++c) sum[c] += x[c];
-    }
-    for (int64_t c = 0; c < count; ++c) total[c] += sum[c];
-  }
-  const float rows = static_cast<float>(p.rows);
-  for (int64_t c = 0; c < count; ++c) p.y[first + c] = total[c] / rows;
-}
+constexpr int64_t kBlock = 64;  // channels of a range
 
 }  // namespace
 
@@ -42,12 +27,11 @@ OpCost GlobalAveragePoolCost(const GlobalAveragePoolParams& p) {
   return {(p.rows + 1) * p.channels * static_cast<int64_t>(sizeof(float)), p.rows * p.channels};
 }
 
-Status GlobalAveragePoolCpu(Context& context, const GlobalAveragePoolParams& p) {
+Status GlobalAveragePoolCpu(Context& context, const GlobalAveragePoolParams& p, Isa isa) {
+  const auto pool = MK_SIMD_PICK(isa, PoolChannels);
   const int64_t blocks = CeilDiv(p.channels, kBlock);
   context.ParallelFor(blocks, GrainForSteps(p.rows * kBlock / 4), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      PoolBlock(p, i * kBlock, std::min(kBlock, p.channels - i * kBlock));
-    }
+    pool(p, begin * kBlock, std::min(end * kBlock, p.channels));
   });
   return Ok();
 }

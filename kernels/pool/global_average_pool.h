@@ -12,6 +12,7 @@
 #include "core/sdk/status.h"
 #include "kernels/op.h"
 #include "kernels/pool/global_average_pool_params.h"
+#include "kernels/simd/isa.h"
 
 namespace mk {
 
@@ -25,7 +26,8 @@ OpCost GlobalAveragePoolCost(const GlobalAveragePoolParams& params);
 Status GlobalAveragePool(Context& context, const GlobalAveragePoolParams& params);
 
 // The CPU twin: blocks until done. REQUIRES CheckGlobalAveragePool(params) is OK.
-Status GlobalAveragePoolCpu(Context& context, const GlobalAveragePoolParams& params);
+Status GlobalAveragePoolCpu(Context& context, const GlobalAveragePoolParams& params,
+                            Isa isa = BestIsa());
 
 }  // namespace mk
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/pool/global_average_pool_shapes.h"
+#include "kernels/simd/testing/isa_test.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/generator.h"
 #include "kernels/testing/test_context.h"
@@ -39,22 +40,25 @@ struct Problem {
   std::vector<float> x, y;
 };
 
-TEST(GlobalAveragePool, EqualsTheFormulaOnRaggedShapes) {
+class PoolTwin : public testing::IsaTest {};
+MK_FOR_EVERY_ISA(PoolTwin);
+
+TEST_P(PoolTwin, EqualsTheFormulaOnRaggedShapes) {
   TestContext context(2);
   for (const GlobalAveragePoolShape& shape : kGlobalAveragePoolRaggedShapes) {
     Problem problem(shape);
-    ASSERT_TRUE(GlobalAveragePool(*context, problem.Params()).ok());
+    ASSERT_TRUE(GlobalAveragePoolCpu(*context, problem.Params(), isa()).ok());
     // At most 64 + rows / 64 roundings of half an ulp, nearly all of them of smaller sums.
     const double bound = (64 + static_cast<double>(shape.rows) / 64) * 0x1p-24;
     EXPECT_TRUE(IsNear(problem.y, problem.Reference(), 0, bound)) << shape.name;
   }
 }
 
-TEST(GlobalAveragePool, CarriesNanToItsChannelOnly) {
+TEST_P(PoolTwin, CarriesNanToItsChannelOnly) {
   TestContext context;
   Problem problem({"nan", 3, 5});
   problem.x[7] = NAN;  // channel 2
-  ASSERT_TRUE(GlobalAveragePool(*context, problem.Params()).ok());
+  ASSERT_TRUE(GlobalAveragePoolCpu(*context, problem.Params(), isa()).ok());
   for (size_t c = 0; c < 5; ++c) EXPECT_EQ(std::isnan(problem.y[c]), c == 2);
 }
 

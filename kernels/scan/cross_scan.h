@@ -19,6 +19,7 @@
 #include "core/sdk/status.h"
 #include "kernels/op.h"
 #include "kernels/scan/cross_scan_params.h"
+#include "kernels/simd/isa.h"
 
 namespace mk {
 
@@ -34,7 +35,7 @@ Status CrossScan(Context& context, const CrossScanParams& params);
 
 // The CPU twin: blocks until done; channels are independent of each other and are split over the
 // host's threads. REQUIRES CheckCrossScan(params) is OK.
-Status CrossScanCpu(Context& context, const CrossScanParams& params);
+Status CrossScanCpu(Context& context, const CrossScanParams& params, Isa isa = BestIsa());
 
 }  // namespace mk
 

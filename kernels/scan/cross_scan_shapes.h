@@ -12,10 +12,16 @@ struct CrossScanShape {
 };
 
 inline constexpr CrossScanShape kCrossScanRaggedShapes[] = {
-    {"one_element", 1, 1, 1, 1, 1},   {"one_row", 1, 33, 3, 2, 1},
-    {"one_column", 33, 1, 5, 1, 3},   {"tall", 7, 2, 16, 3, 1},
-    {"wide", 2, 9, 17, 2, 4},         {"one_block_and_a_channel", 5, 4, 65, 5, 1},
-    {"state_of_16", 4, 6, 33, 4, 16}, {"several_ranges", 12, 11, 130, 9, 2},
+    {"one_element", 1, 1, 1, 1, 1},
+    {"one_row", 1, 33, 3, 2, 1},
+    {"one_column", 33, 1, 5, 1, 3},
+    {"tall", 7, 2, 16, 3, 1},
+    {"wide", 2, 9, 17, 2, 4},
+    {"one_block_and_a_channel", 5, 4, 65, 5, 1},
+    {"state_of_16", 4, 6, 33, 4, 16},
+    {"several_ranges", 12, 11, 130, 9, 2},
+    {"groups_of_4_2_1", 3, 4, 127, 7, 1},
+    {"odd_rank_of_many", 4, 3, 64, 49, 1},
 };
 
 inline constexpr CrossScanShape kCrossScanModelShapes[] = {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/scan/cross_scan_shapes.h"
+#include "kernels/simd/testing/isa_test.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/generator.h"
 #include "kernels/testing/golden.h"
@@ -82,12 +83,15 @@ struct Problem {
   std::vector<float> x, projected, dt_weight, dt_bias, a, d, y;
 };
 
-TEST(CrossScan, EqualsTheRecurrenceOnRaggedShapes) {
+class CrossScanTwin : public testing::IsaTest {};
+MK_FOR_EVERY_ISA(CrossScanTwin);
+
+TEST_P(CrossScanTwin, EqualsTheRecurrenceOnRaggedShapes) {
   for (const int threads : {1, 3}) {
     TestContext context(threads);
     for (const CrossScanShape& shape : kCrossScanRaggedShapes) {
       Problem problem(shape);
-      const Status status = CrossScan(*context, problem.Params());
+      const Status status = CrossScanCpu(*context, problem.Params(), isa());
       ASSERT_TRUE(status.ok()) << status.message();
       // A contracting recurrence forgets its rounding errors; ten times what is seen.
       EXPECT_TRUE(IsNearRelL2(problem.y, problem.Reference(), 2e-6,
@@ -98,19 +102,19 @@ TEST(CrossScan, EqualsTheRecurrenceOnRaggedShapes) {
   }
 }
 
-TEST(CrossScan, DoesNotDependOnTheThreads) {
+TEST_P(CrossScanTwin, DoesNotDependOnTheThreads) {
   for (const CrossScanShape& shape : kCrossScanRaggedShapes) {
     Problem one(shape);
     Problem three(shape);
     TestContext alone(1);
     TestContext together(3);
-    ASSERT_TRUE(CrossScan(*alone, one.Params()).ok());
-    ASSERT_TRUE(CrossScan(*together, three.Params()).ok());
+    ASSERT_TRUE(CrossScanCpu(*alone, one.Params(), isa()).ok());
+    ASSERT_TRUE(CrossScanCpu(*together, three.Params(), isa()).ok());
     EXPECT_EQ(one.y, three.y) << shape.name;
   }
 }
 
-TEST(CrossScan, EqualsTheReferenceModelsNumbers) {
+TEST_P(CrossScanTwin, EqualsTheReferenceModelsNumbers) {
   TestContext context;
   for (const testing::OpCase& op_case : testing::ReadOpCases(testing::kOpGoldens, "ss2d_core")) {
     const auto& x = op_case.Input("x");
@@ -163,7 +167,7 @@ TEST(CrossScan, EqualsTheReferenceModelsNumbers) {
                                     channels,
                                     rank,
                                     state};
-    const Status status = CrossScan(*context, params);
+    const Status status = CrossScanCpu(*context, params, isa());
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_TRUE(IsNearRelL2(Transposed(y, tokens, channels), op_case.output.values, 2e-6,
                             op_case.output.shape))
@@ -173,8 +177,8 @@ TEST(CrossScan, EqualsTheReferenceModelsNumbers) {
 
 // One sequence as a map of one row or one column, its recurrence on direction `k`, and B = 0 (no
 // drive) on the others. The step's inputs pass through an identity of rank `channels`.
-std::vector<float> ScanSequence(TestContext& context, const testing::OpCase& op_case, int64_t k,
-                                int64_t height, int64_t width) {
+std::vector<float> ScanSequence(TestContext& context, Isa isa, const testing::OpCase& op_case,
+                                int64_t k, int64_t height, int64_t width) {
   const int64_t channels = op_case.Input("u").shape[0];
   const int64_t tokens = op_case.Input("u").shape[1];
   const int64_t state = op_case.Input("A_logs").shape[1];
@@ -213,12 +217,12 @@ std::vector<float> ScanSequence(TestContext& context, const testing::OpCase& op_
                                   channels,
                                   rank,
                                   state};
-  const Status status = CrossScan(*context, params);
+  const Status status = CrossScanCpu(*context, params, isa);
   EXPECT_TRUE(status.ok()) << status.message();
   return Transposed(y, tokens, channels);
 }
 
-TEST(CrossScan, EverySingleDirectionEqualsTheReferenceScan) {
+TEST_P(CrossScanTwin, EverySingleDirectionEqualsTheReferenceScan) {
   TestContext context;
   for (const testing::OpCase& op_case :
        testing::ReadOpCases(testing::kOpGoldens, "selective_scan")) {
@@ -226,20 +230,40 @@ TEST(CrossScan, EverySingleDirectionEqualsTheReferenceScan) {
     const int64_t backwards = op_case.attributes.at("reverse") != 0 ? 2 : 0;
     for (const int64_t k : {backwards, backwards + 1}) {
       for (const bool as_row : {true, false}) {
-        EXPECT_TRUE(
-            IsNearRelL2(ScanSequence(context, op_case, k, as_row ? 1 : tokens, as_row ? tokens : 1),
-                        op_case.output.values, 2e-6, op_case.output.shape))
+        EXPECT_TRUE(IsNearRelL2(
+            ScanSequence(context, isa(), op_case, k, as_row ? 1 : tokens, as_row ? tokens : 1),
+            op_case.output.values, 2e-6, op_case.output.shape))
             << op_case.name << " direction " << k << (as_row ? " as a row" : " as a column");
       }
     }
   }
 }
 
-TEST(CrossScan, CarriesNanToItsChannelOnly) {
+TEST_P(CrossScanTwin, KeepsTheStateOfALongSequence) {
+  // 4096 steps of decay e^-0.001 and drive 0.001: a state that is held or decays in half precision
+  // ends far from (1 - e^-4.096) 0.001 / (1 - e^-0.001). Of one row, the backwards direction ends
+  // at token 0; the others are silenced by C = 0.
+  constexpr int64_t kTokens = 4096;
+  TestContext context;
+  Problem problem({"long", 1, kTokens, 1, 1, 1});
+  for (float& v : problem.x) v = 1.0f;
+  for (float& v : problem.dt_weight) v = 0.0f;
+  for (float& v : problem.dt_bias) v = -6.9072555f;  // softplus: 0.001
+  for (float& v : problem.a) v = -1.0f;
+  problem.d[0] = 0.0f;
+  for (size_t i = 0; i < problem.projected.size(); i += 3) {
+    problem.projected[i + 1] = 1.0f;                          // B
+    problem.projected[i + 2] = i / 3 % 4 == 2 ? 1.0f : 0.0f;  // C
+  }
+  ASSERT_TRUE(CrossScanCpu(*context, problem.Params(), isa()).ok());
+  EXPECT_NEAR(problem.y[0], 0.983853f, 1e-4f);
+}
+
+TEST_P(CrossScanTwin, CarriesNanToItsChannelOnly) {
   TestContext context;
   Problem problem({"nan", 3, 4, 5, 2, 2});
   problem.x[2 * 5 + 3] = NAN;  // token 2, channel 3
-  ASSERT_TRUE(CrossScan(*context, problem.Params()).ok());
+  ASSERT_TRUE(CrossScanCpu(*context, problem.Params(), isa()).ok());
   for (size_t i = 0; i < problem.y.size(); ++i) EXPECT_EQ(std::isnan(problem.y[i]), i % 5 == 3);
 }
 

@@ -116,6 +116,24 @@ Status ReadChannelValues(const Host& host, const char* key, int64_t count, bool 
                     " numbers joined by ',', one per channel");
 }
 
+Status ReadForwardType(const Host& host, bool& gated) {
+  constexpr char kKey[] = "config.forward_type";
+  const std::string text = host.Parameter(kKey, "v05_noz");
+  gated = text == "v05";
+  if (gated || text == "v05_noz") return Ok();
+  return Broken(kKey, text, "v05 (with the gate) or v05_noz");
+}
+
+// The crop's own size where there is one; else as said, or as large as the largest encoded image.
+Status ReadMaxInputPixels(const Host& host, Preprocessing& p) {
+  constexpr char kKey[] = "preprocess.max_input_pixels";
+  const int64_t side = p.crop + 2 * p.pad;
+  p.max_input_pixels = p.crop != 0 ? side * side : p.max_encoded_pixels;
+  if (host.Parameter(kKey).empty()) return Ok();
+  const int64_t least = p.crop != 0 ? side * side : 1;
+  return ReadInteger(host, kKey, least, int64_t{64} << 20, p.max_input_pixels);
+}
+
 Status ReadPreprocessing(const Host& host, const Description& d, Preprocessing& p) {
   MK_TRY(ReadInteger(host, "preprocess.resize", 0, kMaxSide, p.resize));
   MK_TRY(ReadInteger(host, "preprocess.crop", 0, kMaxSide, p.crop));
@@ -139,7 +157,7 @@ Status ReadPreprocessing(const Host& host, const Description& d, Preprocessing& 
                   "such that crop + 2 pad, " + std::to_string(side) + ", is a multiple of " +
                       std::to_string(d.SideMultiple()));
   }
-  return Ok();
+  return ReadMaxInputPixels(host, p);
 }
 
 }  // namespace
@@ -170,6 +188,7 @@ Result<Description> ParseDescription(const Host& host) {
   MK_TRY(ReadInteger(host, "config.d_state", 1, 256, d.d_state));
   MK_TRY(ReadRank(host, d.dt_rank));
   MK_TRY(ReadRatio(host, "config.mlp_ratio", d.mlp_ratio));
+  MK_TRY(ReadForwardType(host, d.gated));
   if (d.Inner(0) < 1) {
     return Broken("config.ssm_ratio", host.Parameter("config.ssm_ratio"),
                   "such that ratio x embed_dim is at least 1");

@@ -21,6 +21,8 @@ struct Preprocessing {
   float std[3] = {1, 1, 1};
   // Most pixels of an encoded image: what it decodes to lies in scratch.
   int64_t max_encoded_pixels = 0;
+  // Most pixels of the network's input: its maps lie in scratch.
+  int64_t max_input_pixels = 0;
 };
 
 // REQUIRES of all members: the ranges that ParseDescription checks.
@@ -33,6 +35,7 @@ struct Description {
   int64_t d_state = 1;
   int64_t dt_rank = 0;  // 0: ceil(channels / 16)
   double mlp_ratio = 4;
+  bool gated = false;  // forward type v05: y is multiplied by SiLU(z) before out_proj
   Preprocessing preprocessing;
 
   int64_t stages() const { return static_cast<int64_t>(depths.size()); }
@@ -41,6 +44,8 @@ struct Description {
   int64_t Inner(int64_t stage) const;
   // Rank of the step projection.
   int64_t Rank(int64_t stage) const;
+  // Channels that in_proj makes: x, and behind it z where there is a gate.
+  int64_t Projected(int64_t stage) const { return gated ? 2 * Inner(stage) : Inner(stage); }
   // Channels inside the MLP.
   int64_t Hidden(int64_t stage) const;
   // Both sides of the network's input are to be multiples of this, so that no stage sees a map with

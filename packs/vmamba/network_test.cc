@@ -78,7 +78,7 @@ TEST_P(ReducedModel, EqualsTheReferenceStageByStage) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Goldens, ReducedModel, ::testing::Values("a", "b", "c"));
+INSTANTIATE_TEST_SUITE_P(Goldens, ReducedModel, ::testing::Values("a", "b", "c", "d", "e"));
 
 TEST(PicoModel, EqualsTheReferenceBlockByBlock) {
   const GoldenFile golden =

@@ -59,6 +59,12 @@ Result<PreparePlan> PlanPreparation(const Description& description, const ImageS
   plan.out_width = plan.crop_width + 2 * p.pad;
   MK_TRY(CheckMultiple("height", plan.out_height, description.SideMultiple()));
   MK_TRY(CheckMultiple("width", plan.out_width, description.SideMultiple()));
+  if (plan.out_height * plan.out_width > p.max_input_pixels) {
+    return InvalidArgument("vmamba: input of " + std::to_string(plan.out_height) + " x " +
+                           std::to_string(plan.out_width) +
+                           " pixels passes preprocess.max_input_pixels " +
+                           std::to_string(p.max_input_pixels));
+  }
   return plan;
 }
 

@@ -34,7 +34,7 @@ struct PreparePlan {
 
 // Pure. InvalidArgument naming the side and the rule: sides 1..16384, at most 64 Mpx, channels 1 or
 // 3, no smaller than the crop, and, without a crop, such that the network's input sides are
-// multiples of description.SideMultiple().
+// multiples of description.SideMultiple(), and at most max_input_pixels.
 Result<PreparePlan> PlanPreparation(const Description& description, const ImageSize& image);
 
 // Fills `input` [out_height, out_width, channels] from `pixels` [height, width, channels]. Takes

@@ -51,7 +51,7 @@ class Lister {
     const int64_t rank = d.Rank(stage);
     const int64_t hidden = d.Hidden(stage);
     Norm(name + ".norm", channels, block.norm);
-    Linear(name + ".op.in_proj", channels, inner, false, block.in_proj);
+    Linear(name + ".op.in_proj", channels, d.Projected(stage), false, block.in_proj);
     Tensor(name + ".op.conv2d.weight", {inner, 1, 3, 3}, block.depthwise);
     Tensor(name + ".op.x_proj_weight", {kDirections, rank + 2 * d.d_state, inner},
            block.scan.x_proj);
@@ -155,6 +155,7 @@ void TransposeDirections(float* data, int64_t rows, int64_t columns, const Map& 
 
 void FoldBlock(const Description& d, int64_t stage, BlockWeights& block) {
   const int64_t inner = d.Inner(stage);
+  if (d.gated) block.gate_proj.weight = block.in_proj.weight + inner * d.Channels(stage);
   InPlace(block.depthwise, 9 * inner, [&](const float* stored, float* weight) {
     RelayDepthwise3x3Weight(stored, inner, weight);
   });

@@ -52,6 +52,7 @@ struct ScanWeights {
 struct BlockWeights {
   NormWeights norm;            // d
   LinearWeights in_proj;       // d -> di
+  LinearWeights gate_proj;     // d -> di: the second half of in_proj's tensor; null without a gate
   float* depthwise = nullptr;  // [3, 3, di]
   ScanWeights scan;
   NormWeights out_norm;    // di

@@ -2,8 +2,10 @@
 
 #include <cmath>
 
+#include "server/cli/answers.h"
 #include "server/cli/classify.h"
 #include "server/cli/common.h"
+#include "server/cli/npy.h"
 #include "server/cli/tensors.h"
 
 namespace mk::cli {
@@ -50,6 +52,39 @@ TEST(Shapes, OnlyListsOfSizesParse) {
   EXPECT_EQ(ParseAssignments("--shape", {"x=1=2"})->at("x"), "1=2");
 }
 
+TEST(Answers, EveryDatatypeIsShown) {
+  EXPECT_EQ(Values("FP16", std::string("\x00\x3c\x00\xc0", 4)), nlohmann::json({1.0, -2.0}));
+  EXPECT_EQ(Values("BF16", std::string("\x80\x3f\x24\x3c", 4)),
+            nlohmann::json({1.0, 0.010009765625}));
+  EXPECT_EQ(Values("BOOL", std::string("\0\1", 2)), nlohmann::json({false, true}));
+  EXPECT_EQ(Values("BYTES", std::string("\2\0\0\0hi\0\0\0\0", 10)), nlohmann::json({"hi", ""}));
+  EXPECT_EQ(Values("BYTES", std::string("\x9\0\0\0hi", 6)), nlohmann::json::array());
+  // Past 2^53, where a double would round.
+  EXPECT_EQ(Values("INT64", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8))[0].dump(),
+            "9223372036854775807");
+  EXPECT_TRUE(Values("COMPLEX", "x").is_null());
+  EXPECT_EQ(JsonText({{"x", "\xff"}}), "{\n  \"x\": \"\ufffd\"\n}\n");
+}
+
+TEST(Answers, TypedValuesArePackedOrRefused) {
+  for (const char* datatype : {"UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32",
+                               "INT64", "FP16", "BF16", "FP32", "FP64"}) {
+    const auto packed = Pack(datatype, {"1, 2", "3"});
+    ASSERT_TRUE(packed.ok()) << packed.status();
+    EXPECT_EQ(packed->count, 3u);
+    EXPECT_EQ(Values(datatype, packed->raw).get<std::vector<double>>(),
+              (std::vector<double>{1, 2, 3}))
+        << datatype;
+    EXPECT_FALSE(Pack(datatype, {"1,,2"}).ok()) << datatype;
+    EXPECT_FALSE(Pack(datatype, {"one"}).ok()) << datatype;
+  }
+  EXPECT_FALSE(Pack("UINT8", {"256"}).ok());
+  EXPECT_FALSE(Pack("INT8", {"-129"}).ok());
+  EXPECT_FALSE(Pack("INT64", {"9223372036854775808"}).ok());
+  EXPECT_EQ(Pack("BYTES", {"a,b", ""})->raw, std::string("\3\0\0\0a,b\0\0\0\0", 11));
+  EXPECT_EQ(Pack("BOOL", {"true,0"})->raw, std::string("\1\0", 2));
+}
+
 TEST(TopK, RanksByProbabilityWithNanLast) {
   const auto top = TopK({1, NAN, 3, 3, -INFINITY}, 3, {"a", "b", "c"});
   EXPECT_EQ(top[0].label, "c");
@@ -76,8 +111,14 @@ TEST(Text, TablesAlignAndNamesAreGuessed) {
   table.Row({"a", "5"});
   table.Row({"long", "10"});
   EXPECT_EQ(table.Text(), "NAME   N\na      5\nlong  10\n");
-  EXPECT_EQ(Nearest("statsu", {"status", "packs"}), "status");
-  EXPECT_EQ(Nearest("zzz", {"status", "packs"}), "");
+  Table units({"CHECK", "TOOK", "DETAIL"});
+  units.Row({"caf\u00e9", "9 us", "2 cores allowed"});
+  units.Row({"plain", "12.5 ms", "\x1b[0m"});
+  EXPECT_EQ(units.Text(),
+            "CHECK     TOOK  DETAIL\ncaf\u00e9      9 us  2 cores allowed\nplain  12.5 ms  "
+            "\\x1b[0m\n");
+  EXPECT_EQ(Meant("statsu", {"status", "packs"}), "status");
+  EXPECT_EQ(Meant("zzz", {"status", "packs"}), "");
   EXPECT_EQ(HumanBytes(1536), "1.5 KiB");
   EXPECT_EQ(HumanDuration(94e-6), "94 us");
   EXPECT_EQ(Percentile({3, 1, 2, 4}, 0.5), 2);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/base/text.h"
 #include "core/device/cpu_facts.h"
 #include "server/cli/common.h"
 #include "server/cli/tensors.h"
@@ -25,7 +26,7 @@ struct Flags {
   double seconds = 3;
   uint64_t requests = 0;  // 0: by time
   uint64_t warmup = 20;
-  std::vector<std::string> inputs, shapes;
+  std::vector<std::string> inputs, values, shapes;
 };
 
 struct Result {
@@ -49,6 +50,11 @@ class StartLine {
     changed_.wait(lock, [this] { return missing_ == 0; });
   }
   Clock::time_point begin() const { return begin_; }  // once all have arrived
+  // 0 while some are missing. Any thread.
+  double SecondsSinceBegin() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return missing_ != 0 ? 0 : std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
 
  private:
   std::mutex mutex_;
@@ -105,7 +111,11 @@ Result Measure(const Globals& globals, const Flags& flags,
   std::atomic<bool> joined{false};
   std::thread ticker([&] {
     while (!joined) {
-      progress.Set(done.load());
+      if (flags.requests != 0) {
+        progress.Set(done.load());
+      } else {
+        progress.Set(done.load(), start.SecondsSinceBegin() / flags.seconds);
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   });
@@ -144,17 +154,11 @@ int Prepare(const Globals& globals, const Flags& flags, inference::ModelInferReq
   if (!status.ok()) return ReportForPack(globals, client, flags.pack, status);
   std::map<std::string, bool> optional;
   for (const auto& input : config.config().input()) optional[input.name()] = input.optional();
-  InputFlags inputs;
-  inputs.random = true;
-  auto files = ParseAssignments("--input", flags.inputs),
-       shapes = ParseAssignments("--shape", flags.shapes);
-  if (!files.ok()) return ReportUsage(std::string(files.status().message()));
-  if (!shapes.ok()) return ReportUsage(std::string(shapes.status().message()));
-  inputs.files = *files;
-  inputs.shapes = *shapes;
+  const auto inputs = ParseInputFlags(flags.inputs, flags.values, flags.shapes, true);
+  if (!inputs.ok()) return ReportUsage(globals, std::string(inputs.status().message()));
   request->set_model_name(flags.pack);
-  const absl::Status filled = FillInputs(metadata, optional, inputs, request);
-  return filled.ok() ? kOk : ReportUsage(std::string(filled.message()));
+  const absl::Status filled = FillInputs(metadata, optional, *inputs, request);
+  return filled.ok() ? kOk : ReportUsage(globals, std::string(filled.message()));
 }
 
 int Bench(const Globals& globals, const Flags& flags) {
@@ -162,8 +166,8 @@ int Bench(const Globals& globals, const Flags& flags) {
   for (const absl::string_view part : absl::StrSplit(flags.concurrency, ',')) {
     int level = 0;
     if (!absl::SimpleAtoi(part, &level) || level < 1 || level > 1024) {
-      return ReportUsage("--concurrency '" + flags.concurrency +
-                         "' must read like 1,8,32, each 1 to 1024");
+      return ReportUsage(globals, "--concurrency '" + flags.concurrency +
+                                      "' must read like 1,8,32, each 1 to 1024");
     }
     levels.push_back(level);
   }
@@ -193,11 +197,11 @@ int Bench(const Globals& globals, const Flags& flags) {
     if (result.failed) {
       worst = std::max(worst, result.exit_code);
       std::cerr << "mk: concurrency " << level << ": " << result.failed
-                << " failed; the first: " << result.first_error << "\n";
+                << " failed; the first: " << TerminalText(result.first_error, 1000) << "\n";
     }
   }
   if (globals.json) {
-    std::cout << out.dump(2) << "\n";
+    std::cout << JsonText(out);
   } else {
     std::cout << table.Text() << "Measured at the client, closed loop, against " << globals.address
               << ", on " << CpuModelName() << ", " << AllowedCores() << " cores.\n";
@@ -225,8 +229,10 @@ void AddBench(CLI::App& app, Globals& globals, int* exit_code) {
   command->add_option("--requests", flags->requests, "Requests per run, instead of a duration");
   command->add_option("--warmup", flags->warmup, "Requests per client before the run")
       ->capture_default_str();
-  command->add_option("--input", flags->inputs, "NAME=FILE: .npy or raw bytes; random without");
-  command->add_option("--shape", flags->shapes, "NAME=1,2,3 for inputs of a free size");
+  OneEach(command->add_option("--input", flags->inputs,
+                              "NAME=FILE: .npy or raw bytes; random without"));
+  OneEach(command->add_option("--value", flags->values, "NAME=1,2,3, or a text for a BYTES input"));
+  OneEach(command->add_option("--shape", flags->shapes, "NAME=1,2,3 for inputs of a free size"));
   command->callback([&globals, exit_code, flags] { *exit_code = Bench(globals, *flags); });
 }
 

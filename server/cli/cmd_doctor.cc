@@ -16,6 +16,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "core/base/meminfo.h"
 #include "core/device/cpu_facts.h"
 #include "core/device/sgemm.h"
 #include "server/cli/common.h"
@@ -88,16 +89,42 @@ Finding Sgemm() {
       SgemmKernelName() + ", " + Fixed(flops, 0) + " GFLOP/s on one core (measured now, 512^3)"};
 }
 
+// What the loader does with a pack: bytes into a memfd, sealed, opened again through /proc and
+// mapped to be executed. Any step may be forbidden (vm.memfd_noexec, SELinux, a sandbox without
+// /proc).
 Finding SealedMemory() {
+  const auto fail = [](const char* step) {
+    return Finding{"sealed memory", "fail",
+                   std::string(step) + ": " + std::strerror(errno) + "; packs cannot be loaded"};
+  };
   const int fd = memfd_create("mk-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  const bool sealed =
-      fd >= 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) == 0;
-  const int error = errno;
-  if (fd >= 0) close(fd);
-  if (!sealed)
-    return {"sealed memory", "fail",
-            std::string("memfd_create: ") + std::strerror(error) + "; packs cannot be sealed"};
-  return {"sealed memory", "ok", "packs are run from memory that nobody can change"};
+  if (fd < 0) return fail("memfd_create");
+  Finding finding = {"sealed memory", "ok", "packs are run from memory that nobody can change"};
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  int again = -1;
+  void* code = MAP_FAILED;
+  if (ftruncate(fd, 4096) != 0 ||
+      fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+    finding = fail("sealing a memfd");
+  } else if ((again = open(path.c_str(), O_RDONLY | O_CLOEXEC)) < 0) {
+    finding = fail(path.c_str());
+  } else if ((code = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, again, 0)) ==
+             MAP_FAILED) {
+    finding = fail("mapping a sealed memfd to be executed");
+  }
+  if (code != MAP_FAILED) munmap(code, 4096);
+  if (again >= 0) close(again);
+  close(fd);
+  return finding;
+}
+
+// The loader reads its own mappings to prove that a pack is gone.
+Finding Proc() {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  if (!std::getline(maps, line))
+    return {"/proc", "fail", "/proc/self/maps cannot be read; an unload could not be proven"};
+  return {"/proc", "ok", "own mappings can be read"};
 }
 
 Finding Executable() {
@@ -167,6 +194,7 @@ int Doctor(const Globals& globals) {
                                          Memory(),
                                          Sgemm(),
                                          SealedMemory(),
+                                         Proc(),
                                          Executable(),
                                          Mappings(),
                                          Cuda(),
@@ -181,7 +209,7 @@ int Doctor(const Globals& globals) {
     out.push_back({{"check", finding.what}, {"state", finding.state}, {"detail", finding.detail}});
     table.Row({finding.what, finding.state, finding.detail});
   }
-  std::cout << (globals.json ? out.dump(2) + "\n" : table.Text());
+  std::cout << (globals.json ? JsonText(out) : table.Text());
   return failed ? kNo : kOk;
 }
 

@@ -102,7 +102,8 @@ void Show(const VMambaImported& imported, double seconds) {
 
 int Run(const Globals& globals, VMambaImport options, const std::string& largest) {
   if (!largest.empty() && !ParseSides(largest, &options.largest_height, &options.largest_width)) {
-    return ReportUsage("--largest '" + largest + "' must be HEIGHTxWIDTH, such as 1024x768");
+    return ReportUsage(globals,
+                       "--largest '" + largest + "' must be HEIGHTxWIDTH, such as 1024x768");
   }
   options.more_repositories = {NeighbouringRepository()};
   const auto begin = std::chrono::steady_clock::now();
@@ -125,7 +126,7 @@ int Run(const Globals& globals, VMambaImport options, const std::string& largest
                                         std::string(imported.status().message())));
   }
   if (globals.json) {
-    std::cout << ToJson(*imported, seconds).dump(2) << "\n";
+    std::cout << JsonText(ToJson(*imported, seconds));
   } else {
     Show(*imported, seconds);
   }

@@ -1,5 +1,5 @@
 // mk infer: one request per image, or one request of given tensors.
-#include <cstdio>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -8,8 +8,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/base/text.h"
+#include "server/cli/answers.h"
 #include "server/cli/classify.h"
 #include "server/cli/common.h"
+#include "server/cli/npy.h"
 #include "server/cli/tensors.h"
 
 namespace mk::cli {
@@ -24,6 +27,7 @@ struct Flags {
   std::string version;
   std::vector<std::string> images;
   std::vector<std::string> inputs;
+  std::vector<std::string> values;
   std::vector<std::string> shapes;
   std::vector<std::string> parameters;
   size_t top = 5;
@@ -83,27 +87,6 @@ void SetParameter(const std::string& key, const std::string& value,
   }
 }
 
-std::vector<double> Numbers(const std::string& datatype, const std::string& raw) {
-  std::vector<double> values;
-  const auto read = [&](auto zero) {
-    for (size_t at = 0; at + sizeof zero <= raw.size(); at += sizeof zero) {
-      std::memcpy(&zero, raw.data() + at, sizeof zero);
-      values.push_back(static_cast<double>(zero));
-    }
-  };
-  if (datatype == "FP32") read(float{});
-  if (datatype == "FP64") read(double{});
-  if (datatype == "INT64") read(int64_t{});
-  if (datatype == "INT32") read(int32_t{});
-  if (datatype == "INT16") read(int16_t{});
-  if (datatype == "INT8") read(int8_t{});
-  if (datatype == "UINT64") read(uint64_t{});
-  if (datatype == "UINT32") read(uint32_t{});
-  if (datatype == "UINT16") read(uint16_t{});
-  if (datatype == "UINT8" || datatype == "BOOL") read(uint8_t{});
-  return values;
-}
-
 class Inference {
  public:
   Inference(const Globals& globals, const Flags& flags)
@@ -114,8 +97,9 @@ class Inference {
     if (!described.ok()) return ReportForPack(globals_, client_, flags_.pack, described);
     if (flags_.images.empty()) return RunTensors();
     if (!model_.HasInput(kImageInput)) {
-      return ReportUsage("model '" + flags_.pack + "' takes no image files: it has no input '" +
-                         kImageInput + "'; give its tensors with --input NAME=FILE");
+      return ReportUsage(globals_, "model '" + flags_.pack +
+                                       "' takes no image files: it has no input '" + kImageInput +
+                                       "'; give its tensors with --input NAME=FILE");
     }
     return RunImages();
   }
@@ -140,19 +124,13 @@ class Inference {
 
   int RunTensors() {
     inference::ModelInferRequest request = NewRequest();
-    InputFlags inputs;
-    inputs.random = flags_.random;
-    auto files = ParseAssignments("--input", flags_.inputs),
-         shapes = ParseAssignments("--shape", flags_.shapes),
-         parameters = ParseAssignments("--param", flags_.parameters);
-    for (const auto* parsed : {&files, &shapes, &parameters}) {
-      if (!parsed->ok()) return ReportUsage(std::string(parsed->status().message()));
-    }
-    inputs.files = *files;
-    inputs.shapes = *shapes;
+    const auto inputs = ParseInputFlags(flags_.inputs, flags_.values, flags_.shapes, flags_.random);
+    if (!inputs.ok()) return ReportUsage(globals_, std::string(inputs.status().message()));
+    const auto parameters = ParseAssignments("--param", flags_.parameters);
+    if (!parameters.ok()) return ReportUsage(globals_, std::string(parameters.status().message()));
     for (const auto& [key, value] : *parameters) SetParameter(key, value, &request);
-    const absl::Status filled = FillInputs(model_.metadata, model_.optional, inputs, &request);
-    if (!filled.ok()) return ReportUsage(std::string(filled.message()));
+    const absl::Status filled = FillInputs(model_.metadata, model_.optional, *inputs, &request);
+    if (!filled.ok()) return ReportUsage(globals_, std::string(filled.message()));
     inference::ModelInferResponse response;
     double seconds = 0;
     const grpc::Status status = Call(request, &response, &seconds);
@@ -167,7 +145,7 @@ class Inference {
       const std::string& path = flags_.images[i];
       const auto bytes = ReadFile(path);
       if (!bytes.ok()) {
-        worst = ReportUsage(std::string(bytes.status().message()));
+        worst = ReportUsage(globals_, std::string(bytes.status().message()));
         continue;
       }
       inference::ModelInferRequest request = NewRequest();
@@ -179,12 +157,13 @@ class Inference {
       // code.
       const int code = status.ok()
                            ? Show(path, response, seconds)
-                           : (std::fprintf(stderr, "%s: ", path.c_str()), Report(globals_, status));
+                           : Report(globals_, grpc::Status(status.error_code(),
+                                                           path + ": " + status.error_message()));
       if (code != kOk) worst = code;
       if (code == kUnreachable) break;
       progress.Set(i + 1);
     }
-    if (globals_.json) std::cout << results_.dump(2) << "\n";
+    if (globals_.json) std::cout << JsonText(results_);
     return worst;
   }
 
@@ -200,9 +179,9 @@ class Inference {
       json entry = {{"name", output.name()},
                     {"datatype", output.datatype()},
                     {"shape", std::vector<int64_t>(output.shape().begin(), output.shape().end())}};
-      if (output.datatype() != "BYTES") entry["data"] = Numbers(output.datatype(), raw);
+      entry["data"] = Values(output.datatype(), raw);
       if (output.name() == "logits" && output.datatype() == "FP32" && !flags_.raw) {
-        for (const double value : Numbers("FP32", raw)) logits.push_back(static_cast<float>(value));
+        logits = entry["data"].get<std::vector<float>>();
       }
       result["outputs"].push_back(std::move(entry));
       if (!flags_.output_dir.empty() && !Save(output, raw)) return kUsage;
@@ -214,27 +193,36 @@ class Inference {
     if (!globals_.json) {
       std::cout << Human(path, result);
     } else if (path.empty()) {
-      std::cout << result.dump(2) << "\n";
+      std::cout << JsonText(result);
     } else {
       results_.push_back(std::move(result));
     }
     return kOk;
   }
 
+  // NaN and infinities by name, which JSON lacks; text escaped and cut.
+  static std::string Shown(const json& value) {
+    if (value.is_string()) return "'" + TerminalText(value.get<std::string>(), 60) + "'";
+    if (!value.is_number_float()) return value.dump();
+    const double number = value.get<double>();
+    if (std::isnan(number)) return "nan";
+    return std::isinf(number) ? (number > 0 ? "inf" : "-inf") : value.dump();
+  }
+
   static std::string Human(const std::string& path, const json& result) {
     std::string text = path.empty() ? "" : path + ":";
     if (result.contains("top")) {
       for (const json& one : result["top"]) {
-        text += "  " + one["label"].get<std::string>() + " " +
+        text += "  " + TerminalText(one["label"].get<std::string>()) + " " +
                 Fixed(100 * one["probability"].get<double>(), 1) + " %";
       }
       return text + "  (" + HumanDuration(result["seconds"]) + ")\n";
     }
     for (const json& output : result.value("outputs", json::array())) {
-      text += output["name"].get<std::string>() + " " + output["datatype"].get<std::string>() +
-              " " + output["shape"].dump();
+      text += TerminalText(output["name"].get<std::string>()) + " " +
+              TerminalText(output["datatype"].get<std::string>()) + " " + output["shape"].dump();
       const json data = output.value("data", json::array());
-      for (size_t i = 0; i < data.size() && i < 8; ++i) text += (i ? ", " : ": ") + data[i].dump();
+      for (size_t i = 0; i < data.size() && i < 8; ++i) text += (i ? ", " : ": ") + Shown(data[i]);
       text += data.size() > 8 ? ", ...\n" : "\n";
     }
     return text + "(" + HumanDuration(result["seconds"]) + ")\n";
@@ -248,7 +236,7 @@ class Inference {
     std::ofstream out(path, std::ios::binary | std::ios::trunc);
     out << (npy.ok() ? *npy : raw);
     if (out.good()) return true;
-    ReportUsage("cannot write '" + path + "'");
+    ReportUsage(globals_, "cannot write '" + path + "'");
     return false;
   }
 
@@ -268,18 +256,21 @@ void AddInfer(CLI::App& app, Globals& globals, int* exit_code) {
                          "Examples\n"
                          "  mk infer vmamba-pico shirt.png --top 3\n"
                          "  mk infer echo --input INPUT0=photo.bin --shape INPUT0=1024\n"
-                         "  mk infer echo --shape INPUT0=16 --random --param delay_ms=20 --json\n"
+                         "  mk infer echo --value INPUT0=1,2,3 --param delay_ms=20\n"
+                         "  mk infer echo --shape INPUT0=16 --random --json\n"
                          "  mk infer vmamba-pico --input image=frame.npy --output-dir answers");
   auto flags = std::make_shared<Flags>();
   command->add_option("PACK", flags->pack, "Name of the pack")->required();
   command->add_option("FILE", flags->images, "JPEG or PNG files, one request each");
   command->add_option("--model-version", flags->version, "Version; default: the latest ready one");
   command->add_option("--top", flags->top, "How many classes to show")->capture_default_str();
-  command->add_option("--input", flags->inputs,
-                      "NAME=FILE: .npy, or raw little-endian bytes with --shape");
-  command->add_option("--shape", flags->shapes, "NAME=1,2,3");
+  OneEach(command->add_option("--input", flags->inputs,
+                              "NAME=FILE: .npy, or raw little-endian bytes with --shape"));
+  OneEach(command->add_option("--value", flags->values,
+                              "NAME=1,2,3, or a text for a BYTES input; again for more of either"));
+  OneEach(command->add_option("--shape", flags->shapes, "NAME=1,2,3"));
   command->add_flag("--random", flags->random, "Random data for inputs without a file");
-  command->add_option("--param", flags->parameters, "key=value: a request parameter");
+  OneEach(command->add_option("--param", flags->parameters, "key=value: a request parameter"));
   command->add_flag("--raw", flags->raw, "Show outputs as numbers, also where they are classes");
   command->add_option("--output-dir", flags->output_dir, "Save every output there, as .npy");
   command->callback(

@@ -4,6 +4,7 @@
 #include <map>
 #include <thread>
 
+#include "core/base/text.h"
 #include "server/cli/common.h"
 
 namespace mk::cli {
@@ -63,11 +64,15 @@ int Status(const Globals& globals) {
   Client client(globals);
   inference::ServerMetadataResponse metadata;
   inference::ServerReadyResponse ready;
+  std::string device;  // another server of this protocol does not tell
   {
     grpc::ClientContext context;
     client.Prepare(context);
     const grpc::Status status = client.stub().ServerMetadata(&context, {}, &metadata);
     if (!status.ok()) return Report(globals, status);
+    const auto& headers = context.GetServerInitialMetadata();
+    const auto found = headers.find("mergekernel-device");
+    if (found != headers.end()) device.assign(found->second.data(), found->second.size());
   }
   grpc::ClientContext context;
   client.Prepare(context);
@@ -76,15 +81,18 @@ int Status(const Globals& globals) {
   if (status.ok()) status = Look(client, &view);
   if (!status.ok()) return Report(globals, status);
   if (globals.json) {
-    std::cout << json{{"name", metadata.name()},   {"version", metadata.version()},
-                      {"ready", ready.ready()},    {"address", globals.address},
-                      {"packs_ready", view.ready}, {"packs_known", view.packs.size()}}
-                     .dump(2)
-              << "\n";
+    std::cout << JsonText({{"name", metadata.name()},
+                           {"version", metadata.version()},
+                           {"device", device},
+                           {"ready", ready.ready()},
+                           {"address", globals.address},
+                           {"packs_ready", view.ready},
+                           {"packs_known", view.packs.size()}});
   } else {
-    std::cout << metadata.name() << " " << metadata.version() << " at " << globals.address << ": "
-              << (ready.ready() ? "ready" : "not ready") << ", " << view.ready << " of "
-              << view.packs.size() << " pack versions ready\n";
+    std::cout << TerminalText(metadata.name()) << " " << TerminalText(metadata.version()) << " at "
+              << globals.address << ": " << (ready.ready() ? "ready" : "not ready") << ", "
+              << view.ready << " of " << view.packs.size() << " pack versions ready, device "
+              << (device.empty() ? "not told" : TerminalText(device)) << "\n";
   }
   return ready.ready() ? kOk : kNo;
 }
@@ -95,7 +103,7 @@ int Packs(const Globals& globals) {
   const grpc::Status status = Look(client, &view);
   if (!status.ok()) return Report(globals, status);
   if (globals.json) {
-    std::cout << view.packs.dump(2) << "\n";
+    std::cout << JsonText(view.packs);
     return kOk;
   }
   if (view.packs.empty()) {
@@ -139,7 +147,7 @@ int Finish(const Globals& globals, Client& client, const std::string& pack, cons
            const grpc::Status& status, double seconds) {
   if (!status.ok()) return ReportForPack(globals, client, pack, status);
   if (globals.json) {
-    std::cout << json{{"pack", pack}, {"done", verb}, {"seconds", seconds}}.dump() << "\n";
+    std::cout << JsonText({{"pack", pack}, {"done", verb}, {"seconds", seconds}});
   } else {
     std::cout << pack << ": " << verb << " in " << HumanDuration(seconds) << "\n";
   }

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_split.h"
+#include "core/base/text.h"
 
 namespace mk::cli {
 
@@ -54,62 +55,110 @@ void Client::Prepare(grpc::ClientContext& context) const {
       std::chrono::milliseconds(static_cast<int64_t>(globals_.timeout_seconds * 1000)));
 }
 
-int Report(const Globals& globals, const grpc::Status& status) {
-  const ExitCode code = ExitCodeOf(status);
-  if (code == kOk) return kOk;
-  const std::string name =
-      absl::StatusCodeToString(static_cast<absl::StatusCode>(status.error_code()));
-  std::fprintf(stderr, "mk: %s: %s\n", name.c_str(), status.error_message().c_str());
-  if (code == kUnreachable) {
-    std::fprintf(
-        stderr,
-        "    No daemon answers at %s. Start one (mergekerneld --repository DIR --load PACK) or\n"
-        "    name its address: mk --address HOST:PORT, or the environment variable MK_ADDRESS.\n",
-        globals.address.c_str());
-  } else if (status.error_code() == grpc::StatusCode::PERMISSION_DENIED) {
-    std::fputs("    Run mk on the daemon's own machine, or over its Unix socket.\n", stderr);
+namespace {
+
+int Show(const Globals& globals, const std::string& code, const std::string& message,
+         const std::string& hint, ExitCode exit_code) {
+  if (globals.json) {
+    const nlohmann::json error = {
+        {"code", code}, {"message", message}, {"hint", hint}, {"exit_code", exit_code}};
+    std::fprintf(stderr, "%s\n",
+                 nlohmann::json{{"error", error}}
+                     .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                     .c_str());
+    return exit_code;
   }
-  return code;
+  std::fprintf(stderr, "mk: %s: %s\n", code.c_str(), TerminalText(message, 4000).c_str());
+  for (const absl::string_view line : absl::StrSplit(hint, '\n', absl::SkipEmpty())) {
+    std::fprintf(stderr, "    %s\n", TerminalText(std::string(line), 4000).c_str());
+  }
+  return exit_code;
 }
 
-int ReportUsage(const std::string& message) {
-  std::fprintf(stderr, "mk: %s\n", message.c_str());
-  return kUsage;
+std::string CodeName(const grpc::Status& status) {
+  return absl::StatusCodeToString(static_cast<absl::StatusCode>(status.error_code()));
+}
+
+std::string HintFor(const Globals& globals, const grpc::Status& status) {
+  if (ExitCodeOf(status) == kUnreachable) {
+    return "No daemon answers at " + globals.address +
+           ". Start one (mergekerneld --repository DIR --load PACK) or\n"
+           "name its address: mk --address HOST:PORT, or the environment variable MK_ADDRESS.";
+  }
+  if (status.error_code() == grpc::StatusCode::PERMISSION_DENIED) {
+    return "Run mk on the daemon's own machine, or over its Unix socket.";
+  }
+  return "";
+}
+
+}  // namespace
+
+int Report(const Globals& globals, const grpc::Status& status) {
+  if (status.ok()) return kOk;
+  return Show(globals, CodeName(status), status.error_message(), HintFor(globals, status),
+              ExitCodeOf(status));
+}
+
+int ReportUsage(const Globals& globals, const std::string& message, const std::string& hint) {
+  return Show(globals, "USAGE", message, hint, kUsage);
 }
 
 int ReportForPack(const Globals& globals, Client& client, const std::string& pack,
                   const grpc::Status& status) {
-  const int code = Report(globals, status);
   grpc::ClientContext context;
   client.Prepare(context);
   inference::RepositoryIndexResponse index;
   if (status.error_code() != grpc::StatusCode::NOT_FOUND ||
       !client.stub().RepositoryIndex(&context, {}, &index).ok()) {
-    return code;
+    return Report(globals, status);
   }
   std::vector<std::string> names;
   for (const auto& model : index.models()) names.push_back(model.name());
-  const std::string nearest = Nearest(pack, names);
-  if (!nearest.empty())
-    std::fprintf(stderr, "    Did you mean '%s'? `mk packs` lists all.\n", nearest.c_str());
-  return code;
+  const std::string meant = Meant(pack, names);
+  return Show(globals, CodeName(status), status.error_message(),
+              meant.empty() ? "" : "Did you mean '" + meant + "'? `mk packs` lists all.",
+              ExitCodeOf(status));
 }
+
+std::string JsonText(const nlohmann::json& value) {
+  return value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+void Table::Row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = TerminalText(cell, 2000);
+  rows_.push_back(std::move(cells));
+}
+
+namespace {
+
+// Of UTF-8 text: all bytes but those that continue a character.
+size_t Characters(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+}  // namespace
 
 std::string Table::Text() const {
   std::vector<size_t> widths;
+  // "5", "-0.25", "940 us", "1.5 MiB", "12 %", and a lone dash where there is no number.
   const auto is_number = [](const std::string& cell) {
-    return !cell.empty() && (cell[0] == '-' || (cell[0] >= '0' && cell[0] <= '9'));
+    const size_t number = cell.find_first_not_of("-.0123456789");
+    const std::string unit = number == cell.npos ? "" : cell.substr(number);
+    return !cell.empty() && number != 0 &&
+           (unit.empty() || (unit[0] == ' ' && unit.size() <= 4 &&
+                             unit.find_first_of("0123456789 ", 1) == unit.npos));
   };
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Characters(row[i]));
   }
   std::string text;
   for (size_t r = 0; r < rows_.size(); ++r) {
     std::string line;
     for (size_t i = 0; i < rows_[r].size(); ++i) {
       const std::string& cell = rows_[r][i];
-      const std::string pad(widths[i] - cell.size(), ' ');
+      const std::string pad(widths[i] - Characters(cell), ' ');
       // A heading stands over its column as the first row below it does.
       const bool right = r == 0 ? rows_.size() > 1 && i < rows_[1].size() && is_number(rows_[1][i])
                                 : is_number(cell);
@@ -149,25 +198,8 @@ double Percentile(std::vector<double> values, double q) {
   return values[index];
 }
 
-std::string Nearest(const std::string& word, const std::vector<std::string>& words) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const std::string& candidate : words) {
-    std::vector<size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= candidate.size(); ++j) {
-        const size_t substituted = diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-      }
-    }
-    if (row[candidate.size()] < best_distance)
-      best = candidate, best_distance = row[candidate.size()];
-  }
-  return best;
+std::string Meant(const std::string& word, const std::vector<std::string>& words) {
+  return Nearest(word, words, std::max<size_t>(2, word.size() / 3));
 }
 
 Progress::Progress(std::string what, uint64_t total)
@@ -178,6 +210,10 @@ Progress::Progress(std::string what, uint64_t total)
       last_(begin_) {}
 
 void Progress::Set(uint64_t done) {
+  Set(done, total_ == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total_));
+}
+
+void Progress::Set(uint64_t done, double fraction) {
   const auto now = std::chrono::steady_clock::now();
   if (!shown_ || now - begin_ < std::chrono::seconds(1) ||
       now - last_ < std::chrono::milliseconds(100)) {
@@ -188,12 +224,10 @@ void Progress::Set(uint64_t done) {
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   const double rate = static_cast<double>(done) / seconds;
   std::string bar;
-  if (total_ != 0) {
-    const auto filled =
-        static_cast<size_t>(30.0 * static_cast<double>(done) / static_cast<double>(total_));
-    bar = "[" + std::string(std::min<size_t>(filled, 30), '#') +
-          std::string(30 - std::min<size_t>(filled, 30), '.') + "] " + std::to_string(done) + "/" +
-          std::to_string(total_);
+  if (fraction > 0) {
+    const auto filled = static_cast<size_t>(30 * std::min(fraction, 1.0));
+    bar = "[" + std::string(filled, '#') + std::string(30 - filled, '.') + "] " +
+          std::to_string(done) + (total_ == 0 ? "" : "/" + std::to_string(total_));
   } else if (done != 0) {
     bar = std::to_string(done);
   }

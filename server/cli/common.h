@@ -51,19 +51,27 @@ class Client {
   std::unique_ptr<Stub> stub_;
 };
 
-// Prints "mk: CODE: message" and a hint to standard error; returns the exit code.
+// What went wrong, for people or, with --json, for scripts; both on standard error, so that
+// standard output holds a whole answer or nothing. People get "mk: CODE: message" and a line per
+// hint, scripts
+// {"error": {"code", "message", "hint", "exit_code"}} on one line. Text of the daemon is escaped.
+// Returns the exit code.
 int Report(const Globals& globals, const grpc::Status& status);
-int ReportUsage(const std::string& message);
+int ReportUsage(const Globals& globals, const std::string& message, const std::string& hint = "");
 
 // The same for a pack that may be misspelt: names the nearest of the repository.
 int ReportForPack(const Globals& globals, Client& client, const std::string& pack,
                   const grpc::Status& status);
 
-// Rows of text with aligned columns; numbers to the right.
+// JSON for standard output: indented, ends in a newline; bytes that are no UTF-8 become U+FFFD.
+std::string JsonText(const nlohmann::json& value);
+
+// Rows of text with aligned columns; numbers, also with a short unit, to the right. Control
+// characters are escaped.
 class Table {
  public:
   explicit Table(std::vector<std::string> head) : rows_{std::move(head)} {}
-  void Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void Row(std::vector<std::string> cells);
   std::string Text() const;
 
  private:
@@ -74,8 +82,8 @@ std::string Fixed(double value, int digits);
 std::string HumanBytes(uint64_t bytes);                   // "1.5 MiB"
 std::string HumanDuration(double seconds);                // "94 us", "1.25 ms", "3.2 s"
 double Percentile(std::vector<double> values, double q);  // nearest rank; 0 for none
-std::string Nearest(const std::string& word,
-                    const std::vector<std::string>& words);  // "" when none is near
+// Of `words` what was probably meant by `word`; "" when none is near.
+std::string Meant(const std::string& word, const std::vector<std::string>& words);
 
 // A line on standard error that shows how far long work is; appears after a second, and only on a
 // terminal.
@@ -84,6 +92,8 @@ class Progress {
   Progress(std::string what, uint64_t total);  // total 0: not known
   ~Progress();
   void Set(uint64_t done);
+  // The same where time, not a count, tells how far it is: `fraction` in 0..1 fills the bar.
+  void Set(uint64_t done, double fraction);
 
  private:
   const std::string what_;
@@ -93,6 +103,9 @@ class Progress {
   std::chrono::steady_clock::time_point last_;
   bool drawn_ = false;
 };
+
+// A repeatable option that takes one word each time: the words behind it are not its.
+inline void OneEach(CLI::Option* option) { option->type_size(1)->allow_extra_args(false); }
 
 // Each adds its subcommand to `app`; the result of the one chosen is left in `*exit_code`.
 void AddStatus(CLI::App& app, Globals& globals, int* exit_code);

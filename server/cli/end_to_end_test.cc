@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/cli/npy.h"
 #include "server/cli/tensors.h"
 #include "server/cli/testing/fake_daemon.h"
 
@@ -133,7 +134,9 @@ bool Has(const std::string& text, const std::string& part) { return text.find(pa
 TEST_F(Mk, StatusSaysReadyAndEndsWithZero) {
   const Ended ended = Run({"status"});
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(ended.out, "stand-in 7.8.9 at " + address_ + ": ready, 2 of 3 pack versions ready\n");
+  EXPECT_EQ(ended.out, "stand-in 7.8.9 at " + address_ +
+                           ": ready, 2 of 3 pack versions "
+                           "ready, device cpu: pretended\n");
   EXPECT_EQ(ended.err, "");
 }
 
@@ -146,6 +149,7 @@ TEST_F(Mk, StatusEndsWithOneWhereTheDaemonIsNotReady) {
   EXPECT_EQ(status["packs_ready"], 2);
   EXPECT_EQ(status["packs_known"], 3);
   EXPECT_EQ(status["version"], "7.8.9");
+  EXPECT_EQ(status["device"], "cpu: pretended");
 }
 
 TEST_F(Mk, EveryCallEndsWithThreeWhereNobodyListens) {
@@ -225,13 +229,48 @@ TEST_F(Mk, LoadSendsTheVersionPolicy) {
 
 TEST_F(Mk, LoadPassesOnWhyAPackWasRefused) {
   daemon_.load_answer = {StatusCode::INVALID_ARGUMENT, "load failed for model 'echo': bad digest"};
-  const Ended ended = Run({"load", "echo", "--json"});
+  const Ended ended = Run({"load", "echo"});
   EXPECT_EQ(ended.code, 4);
   EXPECT_TRUE(Has(ended.err, "mk: INVALID_ARGUMENT: load failed for model 'echo': bad digest"));
   daemon_.load_answer = {StatusCode::PERMISSION_DENIED, "not from there"};
   const Ended denied = Run({"load", "echo"});
   EXPECT_EQ(denied.code, 4);
   EXPECT_TRUE(Has(denied.err, "daemon's own machine")) << denied.err;
+}
+
+TEST_F(Mk, ErrorsAreJsonForScriptsAndLeaveStandardOutputEmpty) {
+  daemon_.load_answer = {StatusCode::INVALID_ARGUMENT, "bad\xff digest"};
+  const Ended load = Run({"load", "echo", "--json"});
+  EXPECT_EQ(load.code, 4);
+  EXPECT_EQ(load.out, "");
+  const json error = json::parse(load.err)["error"];
+  EXPECT_EQ(error["code"], "INVALID_ARGUMENT");
+  EXPECT_EQ(error["exit_code"], 4);
+  EXPECT_TRUE(Has(error["message"], "digest"));
+  EXPECT_TRUE(Has(json::parse(Run({"load", "ecoh", "--json"}).err)["error"]["hint"], "'echo'"));
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"stauts", "--json"},
+                                                {"--json", "status", "--no-such-flag"},
+                                                {"infer", "echo", "--json"}}) {
+    const Ended ended = Run(wrong);
+    EXPECT_EQ(ended.code, 2) << ended.err;
+    EXPECT_EQ(json::parse(ended.err)["error"]["code"], "USAGE") << ended.err;
+  }
+}
+
+TEST_F(Mk, TextOfTheDaemonCannotSteerTheTerminal) {
+  daemon_.load_answer = {StatusCode::INVALID_ARGUMENT, "red \x1b[31m and a bell \a, but caf\u00e9"};
+  const Ended ended = Run({"load", "echo"});
+  EXPECT_TRUE(Has(ended.err, "red \\x1b[31m and a bell \\x07, but caf\u00e9")) << ended.err;
+}
+
+TEST_F(Mk, VersionAndAnAddressThatNoSocketCanHave) {
+  EXPECT_EQ(Run({"--version"}).out.rfind("mk 0.", 0), 0u);
+  const std::string address = "unix:/" + std::string(107, 'x');
+  for (const Ended& ended :
+       {Run({"status", "--address", address}), RunBare({"status"}, {"MK_ADDRESS=" + address})}) {
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_TRUE(Has(ended.err, "108 bytes; at most 107")) << ended.err;
+  }
 }
 
 TEST_F(Mk, MisspeltPacksAndCommandsGetASuggestion) {
@@ -298,13 +337,32 @@ TEST_F(Mk, InferSendsRawBytesShapesAndParameters) {
       Run({"infer", "echo", "--input", "INPUT0=" + file, "--shape", "INPUT0=3", "--param",
            "delay_ms=20", "--param", "scale=0.5", "--param", "mode=x", "--param", "keep=true"});
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_TRUE(Has(ended.out, "OUTPUT0 UINT8 [3]: 1.0, 2.0, 3.0")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "OUTPUT0 UINT8 [3]: 1, 2, 3")) << ended.out;
   const auto sent = daemon_.last_infer();
   EXPECT_EQ(sent.inputs(0).shape(0), 3);
   EXPECT_EQ(sent.parameters().at("delay_ms").int64_param(), 20);
   EXPECT_EQ(sent.parameters().at("scale").double_param(), 0.5);
   EXPECT_EQ(sent.parameters().at("mode").string_param(), "x");
   EXPECT_TRUE(sent.parameters().at("keep").bool_param());
+}
+
+TEST_F(Mk, InferTakesValuesFromTheCommandLine) {
+  const Ended ended = Run({"infer", "--value", "INPUT0=4,5", "--value", "INPUT0=6", "echo"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_TRUE(Has(ended.out, "OUTPUT0 UINT8 [3]: 4, 5, 6")) << ended.out;
+  const Ended text =
+      Run({"infer", "vmamba-pico", "--value", std::string("encoded_image=") + kPhoto});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_EQ(daemon_.last_infer().raw_input_contents(0), std::string("\7\0\0\0", 4) + kPhoto);
+  for (const char* wrong : {"INPUT0=256", "INPUT0=-1", "INPUT0=1.5", "INPUT0=", "INPUT0=x"}) {
+    const Ended refused = Run({"infer", "echo", "--value", wrong});
+    EXPECT_EQ(refused.code, 2) << wrong;
+    EXPECT_TRUE(Has(refused.err, "is no UINT8")) << refused.err;
+  }
+  EXPECT_TRUE(Has(Run({"infer", "echo", "--value", "INPUT0=1,2", "--shape", "INPUT0=3"}).err,
+                  "2 values for shape [3]"));
+  EXPECT_TRUE(
+      Has(Run({"infer", "echo", "--shape", "INPUT0=1", "--shape", "INPUT0=2"}).err, "twice"));
 }
 
 TEST_F(Mk, InferReadsAndWritesNpy) {
@@ -397,13 +455,14 @@ TEST_F(Mk, DoctorNeedsNoDaemon) {
   NobodysAddress();
   const Ended ended = Run({"doctor", "--json"});
   const json findings = json::parse(ended.out);
-  bool failed = false, sgemm = false;
+  bool failed = false, sgemm = false, sealed = false;
   for (const json& finding : findings) {
     failed = failed || finding["state"] == "fail";
     sgemm = sgemm || finding["check"] == "SGEMM";
+    sealed = sealed || finding["check"] == "sealed memory";
     EXPECT_FALSE(finding["detail"].get<std::string>().empty()) << finding;
   }
-  EXPECT_TRUE(sgemm);
+  EXPECT_TRUE(sgemm && sealed);
   EXPECT_EQ(ended.code, failed ? 1 : 0);
 }
 

@@ -1,4 +1,4 @@
-// Tensors on the command line: shapes, .npy files, raw bytes, random data.
+// Tensors on the command line: shapes, files, values, raw bytes, random data.
 #ifndef MERGEKERNEL_SERVER_CLI_TENSORS_H_
 #define MERGEKERNEL_SERVER_CLI_TENSORS_H_
 
@@ -11,27 +11,32 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/inference/grpc_service.pb.h"
+#include "server/cli/host_tensor.h"
 
 namespace mk::cli {
-
-struct HostTensor {
-  std::string datatype;  // the protocol's name
-  std::vector<int64_t> shape;
-  std::string data;  // packed for BYTES
-};
-
-// A .npy file of version 1 to 3, C order, little-endian. INVALID_ARGUMENT with what is wrong; any
-// bytes are safe.
-absl::StatusOr<HostTensor> ParseNpy(std::string_view file);
-// REQUIRES a datatype that NumPy has (not BF16, not BYTES); INVALID_ARGUMENT otherwise.
-absl::StatusOr<std::string> WriteNpy(const HostTensor& tensor);
 
 // "1,2,3"; "" is a scalar.
 absl::StatusOr<std::vector<int64_t>> ParseShape(const std::string& text);
 
-// "NAME=VALUE" into a map; INVALID_ARGUMENT naming `flag` otherwise.
+// Requests from the flags --input NAME=FILE, --value NAME=TEXT, --shape NAME=DIMS and the model's
+// metadata: every input that is not optional, from its file (.npy by its magic, otherwise raw bytes
+// that need a full shape), from its values (which give the one dim that is left open), or random
+// where `random` allows it.
+struct InputFlags {
+  std::map<std::string, std::string> files;
+  std::map<std::string, std::vector<std::string>> values;
+  std::map<std::string, std::string> shapes;
+  bool random = false;
+};
+
+// "NAME=VALUE" into a map; INVALID_ARGUMENT naming `flag` where one reads otherwise or comes twice.
 absl::StatusOr<std::map<std::string, std::string>> ParseAssignments(
     const char* flag, const std::vector<std::string>& texts);
+
+// The flags as they were typed; `random` as given.
+absl::StatusOr<InputFlags> ParseInputFlags(const std::vector<std::string>& inputs,
+                                           const std::vector<std::string>& values,
+                                           const std::vector<std::string>& shapes, bool random);
 
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
@@ -39,14 +44,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // integers.
 std::string RandomData(const std::string& datatype, uint64_t count, uint64_t seed);
 
-// Requests from the flags --input NAME=FILE, --shape NAME=DIMS and the model's metadata: every
-// input that is not optional, from its file (.npy by its magic, otherwise raw bytes that need a
-// full shape), or random where `random` allows it.
-struct InputFlags {
-  std::map<std::string, std::string> files;
-  std::map<std::string, std::string> shapes;
-  bool random = false;
-};
+// Adds the inputs to `request`. INVALID_ARGUMENT naming the flag or the input that is wrong or
+// missing.
 absl::Status FillInputs(const inference::ModelMetadataResponse& metadata,
                         const std::map<std::string, bool>& optional, const InputFlags& flags,
                         inference::ModelInferRequest* request);

@@ -51,8 +51,12 @@ class RefusedStream : public grpc::ServerBidiReactor<inference::ModelInferReques
 class Service final : public Base {
  public:
   Service(const InferBackend& backend, ControlPool& control, const std::atomic<bool>& ready,
-          std::string version)
-      : backend_(backend), control_(control), ready_(ready), version_(std::move(version)) {}
+          std::string version, std::string device)
+      : backend_(backend),
+        control_(control),
+        ready_(ready),
+        version_(std::move(version)),
+        device_(std::move(device)) {}
 
   ServerUnaryReactor* ModelInfer(CallbackServerContext* context, const grpc::ByteBuffer* request,
                                  grpc::ByteBuffer* response) override {
@@ -78,6 +82,7 @@ class Service final : public Base {
                                      inference::ServerMetadataResponse* response) override {
     response->set_name("mergekernel");
     response->set_version(version_);
+    context->AddInitialMetadata("mergekernel-device", device_);
     for (const char* extension : {"model_configuration", "model_repository", "statistics"}) {
       response->add_extensions(extension);
     }
@@ -235,13 +240,14 @@ class Service final : public Base {
   ControlPool& control_;
   const std::atomic<bool>& ready_;
   const std::string version_;
+  const std::string device_;  // fit for a header
 };
 
 class GrpcServerImpl : public GrpcServer {
  public:
   GrpcServerImpl(const InferBackend& backend, ControlPool& control, const std::atomic<bool>& ready,
-                 const std::string& version)
-      : service_(backend, control, ready, version) {}
+                 const GrpcOptions& options)
+      : service_(backend, control, ready, options.version, Printable(options.device)) {}
 
   absl::Status Start(const GrpcOptions& options) {
     grpc::EnableDefaultHealthCheckService(true);
@@ -321,7 +327,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Create(const GrpcOptions
                                                                const InferBackend& backend,
                                                                ControlPool& control,
                                                                const std::atomic<bool>& ready) {
-  auto server = std::make_unique<GrpcServerImpl>(backend, control, ready, options.version);
+  auto server = std::make_unique<GrpcServerImpl>(backend, control, ready, options);
   MK_RETURN_IF_ERROR(server->Start(options));
   return std::unique_ptr<GrpcServer>(std::move(server));
 }

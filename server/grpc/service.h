@@ -21,6 +21,7 @@ struct GrpcOptions {
   int64_t keepalive_min_interval_ms = 10'000;
   int64_t memory_quota_bytes = int64_t{1} << 30;  // of gRPC's own buffers
   std::string version;                            // of the daemon, for ServerMetadata
+  std::string device;  // "cpu: AMD EPYC": initial metadata `mergekernel-device` of ServerMetadata
 };
 
 // The listening server. Create, Stop and the destructor: the main thread. The rest: any thread.

@@ -179,6 +179,16 @@ class Parser {
       return absl::InvalidArgumentError(
           absl::StrCat(what, " of ", bytes.size(), " bytes, the limit is ", kMaxNameBytes));
     }
+    return Text(what, bytes, out);
+  }
+
+  // A `string` field. What is no UTF-8 Protobuf would not read, here or in an answer that repeats
+  // it.
+  static absl::Status Text(const char* what, std::string_view bytes, std::string* out) {
+    if (!IsUtf8(bytes)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " '", Printable(bytes, 40), "' is no UTF-8"));
+    }
     out->assign(bytes);
     return absl::OkStatus();
   }
@@ -193,7 +203,7 @@ class Parser {
         MK_RETURN_IF_ERROR(Name("parameter name", field.bytes, &key));
       } else if (field.id == 2 && field.type == kBytes) {
         WireReader choice(field.bytes);
-        for (WireField one; choice.Next(&one);) SetParameter(one, &value);
+        for (WireField one; choice.Next(&one);) MK_RETURN_IF_ERROR(SetParameter(one, &value));
         if (choice.failed()) return Malformed("parameter");
       }
     }
@@ -206,16 +216,21 @@ class Parser {
     return absl::OkStatus();
   }
 
-  static void SetParameter(const WireField& field, Parameter* value) {
+  static absl::Status SetParameter(const WireField& field, Parameter* value) {
     if (field.id == 1 && field.type == kVarint) *value = field.number != 0;
     if (field.id == 2 && field.type == kVarint) *value = static_cast<int64_t>(field.number);
-    if (field.id == 3 && field.type == kBytes) *value = std::string(field.bytes);
+    if (field.id == 3 && field.type == kBytes) {
+      std::string text;
+      MK_RETURN_IF_ERROR(Text("string_param", field.bytes, &text));
+      *value = std::move(text);
+    }
     if (field.id == 4 && field.type == kFixed64) {
       double number;
       std::memcpy(&number, &field.number, sizeof number);
       *value = number;
     }
     if (field.id == 5 && field.type == kVarint) *value = field.number;
+    return absl::OkStatus();
   }
 
   // Parameters of a tensor: what would change where its data is, or what it means, is refused; the

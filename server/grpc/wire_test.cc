@@ -36,9 +36,18 @@ absl::Status Parse(const std::vector<std::string>& pieces, HostPool& pool, Infer
   return ParseInferRequest(views, owned, pool, request);
 }
 
+std::string RandomBytes(std::mt19937& random, size_t limit) {
+  std::string bytes(random() % limit, '\0');
+  for (char& c : bytes) c = static_cast<char>(random());
+  return bytes;
+}
+
+// Characters of one to four bytes, NUL among them.
 std::string RandomText(std::mt19937& random, size_t limit) {
-  std::string text(random() % limit, '\0');
-  for (char& c : text) c = static_cast<char>(random());
+  static const std::string kCharacters[] = {std::string(1, '\0'), "a", "\n", "\u00e9", "\u8863",
+                                            "\U0001F600"};
+  std::string text;
+  for (size_t i = random() % limit; i > 0; --i) text += kCharacters[random() % 6];
   return text;
 }
 
@@ -74,7 +83,7 @@ ModelInferRequest RandomRequest(std::mt19937& random) {
     input->set_datatype(std::string(DtypeName(1 + random() % 14)));
     for (uint32_t d = random() % 9; d > 0; --d)
       input->add_shape(static_cast<int64_t>(random()) - 5);
-    request.add_raw_input_contents(RandomText(random, 400));
+    request.add_raw_input_contents(RandomBytes(random, 400));
   }
   for (uint32_t i = random() % 3; i > 0; --i)
     request.add_outputs()->set_name(RandomText(random, 12));
@@ -132,6 +141,32 @@ TEST(WireRequest, ReadsWhatProtobufWroteHoweverItIsCut) {
     ExpectSame(want, got);
   }
   EXPECT_EQ(pool.in_use_bytes(), 0u);
+}
+
+// Found by the fuzz target: a client that got its id back in an answer could not read the answer.
+TEST(WireRequest, StringsThatAreNoUtf8AreRefusedByField) {
+  HostPool pool(1 << 20, 0);
+  const std::string bad("\xc3(", 2);
+  const auto tagged = [](char tag, const std::string& bytes) {
+    return std::string{tag, static_cast<char>(bytes.size())} + bytes;
+  };
+  const std::string value = tagged('\x1a', bad);
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {tagged('\x0a', bad), "model_name"},
+      {tagged('\x12', bad), "model_version"},
+      {tagged('\x1a', bad), "id"},
+      {tagged('\x22', tagged('\x0a', bad)), "parameter name"},
+      {tagged('\x22', tagged('\x0a', "k") + tagged('\x12', value)), "string_param"},
+      {tagged('\x2a', tagged('\x0a', bad)), "input name"},
+      {tagged('\x2a', tagged('\x12', bad)), "datatype"},
+      {tagged('\x32', tagged('\x0a', bad)), "output name"}};
+  for (const auto& [bytes, field] : cases) {
+    InferRequest request;
+    const absl::Status status = Parse({bytes}, pool, &request);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << field;
+    EXPECT_NE(std::string(status.message()).find(field + " '\\xc3('"), std::string::npos) << status;
+    EXPECT_FALSE(ModelInferRequest().ParseFromString(bytes)) << field;
+  }
 }
 
 TEST(WireRequest, EveryTruncationAndFlippedByteIsSurvived) {

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
 #include "core/base/status_macros.h"
+#include "core/base/version.h"
 #include "core/device/device.h"
 #include "core/device/host_services.h"
 #include "core/loader/registry.h"
@@ -193,7 +194,8 @@ class Daemon {
     options.max_message_bytes = config_.max_message_bytes;
     options.keepalive_min_interval_ms = config_.keepalive_min_interval_ms;
     options.memory_quota_bytes = static_cast<int64_t>(config_.total_max_bytes) + (256 << 20);
-    options.version = kDaemonVersion;
+    options.version = kVersion;
+    options.device = absl::StrCat(device_->facts().kind, ": ", device_->facts().name);
     MK_ASSIGN_OR_RETURN(
         grpc_,
         GrpcServer::Create(options, {*registry_, *pool_, stats_, SystemClock()}, control_, ready_));

@@ -11,8 +11,6 @@
 
 namespace mk {
 
-inline constexpr char kDaemonVersion[] = "0.1.0";
-
 struct DaemonOptions {
   Config config;
   std::string ready_file;  // written with the bound addresses, as JSON, when ready; "": none

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "core/base/version.h"
 #include "core/config/config.h"
 #include "server/main/daemon.h"
 #include "server/main/logging.h"
@@ -85,7 +86,7 @@ int Main(int argc, char** argv) {
   app.add_option("--config", config_file, "Configuration file");
   app.add_option("--ready-file", options.ready_file,
                  "Write the bound addresses here, as JSON, when ready");
-  app.set_version_flag("--version", std::string("mergekerneld ") + kDaemonVersion);
+  app.set_version_flag("--version", std::string("mergekerneld ") + kVersion);
   AddFlags(app, config);
   try {
     app.parse(argc, argv);

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/version.h"
 #include "core/metrics/process_facts.h"
 #include "server/main/daemon.h"
 
@@ -31,7 +32,7 @@ GenerationSnapshot Describe(const Generation& generation) {
 
 DaemonSnapshot TakeSnapshot(const SnapshotSources& sources, bool ready) {
   DaemonSnapshot out;
-  out.version = kDaemonVersion;
+  out.version = kVersion;
   out.device_kind = sources.device.facts().kind;
   out.device_name = sources.device.facts().name;
   out.device_budget_bytes = sources.device.facts().budget_bytes;

@@ -44,6 +44,11 @@ REDUCED = {
         VMambaConfig(3, 8, (1, 1, 2, 1), 7, ssm_ratio=2.0, d_state=4), 32, 48, seed=102
     ),
     "c": ReducedCase(VMambaConfig(3, 16, (2, 1), 7), 64, 32, seed=103),
+    "d": ReducedCase(VMambaConfig(3, 8, (1, 1), 7, forward_type="v05"), 32, 64, seed=104),
+    "e": ReducedCase(
+        VMambaConfig(3, 8, (1, 2), 5, ssm_ratio=2.0, d_state=16, forward_type="v05"),
+        32, 24, seed=105,
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""VMamba image classifier (forward type v05_noz) in plain PyTorch: the pack's reference.
+"""VMamba image classifier (forward types v05_noz and v05) in plain PyTorch: the pack's reference.
 
 Written from the paper (Liu et al., "VMamba: Visual State Space Model", arXiv 2401.10166) and from
 the key names and shapes of its published checkpoints, so that those load with `load_state_dict(...,
@@ -14,6 +14,7 @@ strict=True)`.
                 (r, B, C)_t = x_proj_k u_t;  D_t = softplus(dt_proj_k r_t + bias_k)
                 h_t = exp(D_t A) h_{t-1} + D_t B_t u_t;   y_t = C_t . h_t + Ds u_t
                 the four y are put back in place and summed, then LN, then out_proj.
+                v05 has a gate: in_proj makes z too, and LN's result is multiplied by SiLU(z).
 
 Activations are held as [batch, H, W, C] (so that a 1x1 projection is one GEMM and LN is over the
 last dimension); the convolutions see the same memory as [batch, C, H, W] in the channels-last
@@ -54,6 +55,12 @@ class VMambaConfig:
     d_state: int = 1
     dt_rank: int | str = "auto"
     mlp_ratio: float = 4.0
+    forward_type: str = "v05_noz"  # or "v05", with the gate
+
+    @property
+    def gated(self) -> bool:
+        """Whether in_proj makes a z of its own, [.., di] behind x."""
+        return {"v05": True, "v05_noz": False}[self.forward_type]
 
     def dims(self) -> list[int]:
         """Channels of each stage."""
@@ -69,8 +76,10 @@ class VMambaConfig:
 
     def to_metadata(self) -> dict[str, str]:
         """The configuration as safetensors metadata: `config.<field>`, all strings; depths joined
-        by "-"."""
+        by "-"; the forward type only where it is not the usual one."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
+        if not self.gated:
+            del values["forward_type"]
         values["depths"] = "-".join(map(str, self.depths))
         return {f"config.{name}": str(value) for name, value in values.items()}
 
@@ -87,6 +96,7 @@ class VMambaConfig:
             d_state=int(meta["config.d_state"]),
             dt_rank=rank if rank == "auto" else int(rank),
             mlp_ratio=float(meta["config.mlp_ratio"]),
+            forward_type=meta.get("config.forward_type", "v05_noz"),
         )
 
 
@@ -191,7 +201,8 @@ class SS2D(nn.Module):
         super().__init__()
         inner, rank, state = cfg.inner(dim), cfg.rank(dim), cfg.d_state
         self.scan = scan
-        self.in_proj = nn.Linear(dim, inner, bias=False)
+        self.gated = cfg.gated
+        self.in_proj = nn.Linear(dim, 2 * inner if cfg.gated else inner, bias=False)
         self.conv2d = Conv(inner, inner, stride=1, groups=inner, bias=False)
         self.x_proj_weight = nn.Parameter(torch.empty(DIRECTIONS, rank + 2 * state, inner))
         self.dt_projs_weight = nn.Parameter(torch.empty(DIRECTIONS, inner, rank))
@@ -209,8 +220,12 @@ class SS2D(nn.Module):
             self.dt_projs_bias.copy_(step + torch.log(-torch.expm1(-step)))
 
     def forward(self, x: Tensor) -> Tensor:
-        u = F.silu(self.conv2d(self.in_proj(x)))
-        return self.out_proj(self.out_norm(ss2d_core(u, dict(self._parameters), self.scan)))
+        u = self.in_proj(x)
+        if self.gated:
+            u, z = u.chunk(2, dim=-1)
+        u = F.silu(self.conv2d(u))
+        y = self.out_norm(ss2d_core(u, dict(self._parameters), self.scan))
+        return self.out_proj(y * F.silu(z) if self.gated else y)
 
 
 class Mlp(nn.Module):

@@ -53,8 +53,9 @@ class FakeDaemon : public inference::GRPCInferenceService::Service {
     return Status::OK;
   }
 
-  Status ServerMetadata(ServerContext*, const inference::ServerMetadataRequest*,
+  Status ServerMetadata(ServerContext* context, const inference::ServerMetadataRequest*,
                         inference::ServerMetadataResponse* out) override {
+    context->AddInitialMetadata("mergekernel-device", "cpu: pretended");
     out->set_name("stand-in");
     out->set_version("7.8.9");
     return Status::OK;

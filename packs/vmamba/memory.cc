@@ -1,0 +1,103 @@
+#include "packs/vmamba/memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/conv/conv3x3.h"
+#include "kernels/linear/feed_forward.h"
+#include "kernels/op.h"
+#include "packs/vmamba/preprocess.h"
+#include "packs/vmamba/weights.h"
+
+namespace mk::vmamba {
+namespace {
+
+constexpr int64_t kAlignment = 64;  // of the host's scratch and of each weight
+
+int64_t Aligned(int64_t bytes) { return CeilDiv(bytes, kAlignment) * kAlignment; }
+
+int64_t MapBytes(int64_t tokens, int64_t channels) {
+  return Aligned(tokens * channels * static_cast<int64_t>(sizeof(float)));
+}
+
+int64_t ConvBytes(int64_t height, int64_t width, int64_t in, int64_t out) {
+  Conv3x3Params params = {};
+  params.height = height;
+  params.width = width;
+  params.in_channels = in;
+  params.out_channels = out;
+  params.stride = 2;
+  return Aligned(Conv3x3ScratchBytes(params, kMaxScratchThreads));
+}
+
+// What the branches of a stage's blocks take beside the maps.
+int64_t BlockBytes(const Description& d, int64_t stage, int64_t tokens) {
+  const int64_t inner = d.Inner(stage);
+  const int64_t fields = 4 * (d.Rank(stage) + 2 * d.d_state);
+  const int64_t states = MapBytes(d.d_state, inner + 63);
+  const int64_t scan = MapBytes(tokens, inner) + MapBytes(tokens, fields) + states;
+  const int64_t ss2d =
+      MapBytes(tokens, d.Projected(stage)) + std::max(MapBytes(tokens, d.Channels(stage)), scan);
+  const int64_t mlp = Aligned(
+      FeedForwardScratchBytes(tokens, d.Channels(stage), d.Hidden(stage), kMaxScratchThreads));
+  return std::max(ss2d, mlp);
+}
+
+// Decoded pixels, and the filters and rows of their resize; see kernels/image.
+int64_t ImageBytes(const Preprocessing& p) {
+  constexpr int64_t kThreads = 8;
+  // Sides whose product is bounded have their largest sum where one is as long as it may be.
+  const int64_t longest = std::min(kMaxImageSide, p.max_encoded_pixels);
+  const int64_t sides = longest + CeilDiv(p.max_encoded_pixels, longest);
+  const int64_t window = p.crop != 0 ? p.crop : std::min(kMaxImageSide, p.max_input_pixels);
+  const int64_t filters = 8 * sides + 2 * (12 + 16) * window;
+  const int64_t rows = kThreads * 4 * p.channels * (longest + window);
+  return Aligned(3 * p.max_encoded_pixels) + filters + rows + 8 * kAlignment;
+}
+
+}  // namespace
+
+int64_t WeightsBytes(const Description& description) {
+  int64_t bytes = 0;
+  for (const WeightSpec& spec : WeightTable(description)) {
+    int64_t count = 1;
+    for (const int64_t dim : spec.shape) count *= dim;
+    bytes += MapBytes(count, 1);
+  }
+  return bytes;
+}
+
+int64_t NetworkScratchBytes(const Description& d, int64_t height, int64_t width) {
+  const int64_t half_height = Conv3x3OutputSide(height, 2);
+  const int64_t half_width = Conv3x3OutputSide(width, 2);
+  int64_t h = Conv3x3OutputSide(half_height, 2);
+  int64_t w = Conv3x3OutputSide(half_width, 2);
+  int64_t maps = MapBytes(h * w, d.embed_dim);
+  int64_t peak = maps + MapBytes(half_height * half_width, d.embed_dim / 2) +
+                 std::max(ConvBytes(height, width, d.in_chans, d.embed_dim / 2),
+                          ConvBytes(half_height, half_width, d.embed_dim / 2, d.embed_dim));
+  for (int64_t s = 0; s < d.stages(); ++s) {
+    peak = std::max(peak, maps + BlockBytes(d, s, h * w));
+    if (s + 1 == d.stages()) break;
+    const int64_t conv = ConvBytes(h, w, d.Channels(s), d.Channels(s + 1));
+    h = Conv3x3OutputSide(h, 2);
+    w = Conv3x3OutputSide(w, 2);
+    maps += MapBytes(h * w, d.Channels(s + 1));
+    peak = std::max(peak, maps + conv);
+  }
+  return peak;
+}
+
+int64_t ScratchBytes(const Description& d) {
+  const Preprocessing& p = d.preprocessing;
+  // A square, or a little more: sides are rounded up to whole multiples of 32, and the tokens of
+  // any other shape with as many pixels are no more.
+  const auto side = static_cast<int64_t>(std::ceil(std::sqrt(p.max_input_pixels)));
+  const int64_t multiple = d.SideMultiple();
+  const int64_t padded = CeilDiv(side, multiple) * multiple;
+  const int64_t exact = side * side == p.max_input_pixels ? side : padded;
+  const int64_t input = MapBytes(p.max_input_pixels, p.channels);
+  return input + std::max(ImageBytes(p), NetworkScratchBytes(d, exact, exact));
+}
+
+}  // namespace mk::vmamba
