@@ -251,7 +251,7 @@ TEST_F(ImportEndToEnd, ExitCodesAndJson) {
   EXPECT_EQ(ImportFixture({"--version", "1"}).code, 4);
   EXPECT_EQ(ImportFixture({"--version", "0"}).code, 2);
   EXPECT_EQ(ImportFixture({"--std", "1,0,1"}).code, 4);
-  EXPECT_EQ(ImportFixture({"--largest", "big"}).code, 2);
+  EXPECT_EQ(ImportFixture({"--max-pixels", "many"}).code, 2);
   EXPECT_EQ(Mk({"import", "vmamba"}).code, 2);
   EXPECT_EQ(Mk({"import", "resnet", "x"}).code, 2);
   const Ended absent = Mk({"import", "vmamba", "absent.pth", "--repository", Packs()});

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "core/weights/convert.h"
+#include "core/base/half.h"
 
 namespace mk {
 namespace {

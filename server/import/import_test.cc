@@ -283,16 +283,15 @@ TEST_F(Import, OptionsAreJudgedByThePacksRules) {
   Refused(with([](VMambaImport& o) { o.mean = "0.5"; }), kInvalid, "preprocess.mean '0.5'");
   Refused(with([](VMambaImport& o) { o.std = "1,0,1"; }), kInvalid, "preprocess.std");
   Refused(with([](VMambaImport& o) { o.max_encoded_pixels = 0; }), kInvalid, "max_encoded_pixels");
-  Refused(with([](VMambaImport& o) { o.crop = 0; }), kInvalid, "--largest");
+  Refused(with([](VMambaImport& o) { o.crop = o.max_input_pixels = 0; }), kInvalid,
+          "preprocess.max_input_pixels '0'");
   Refused(with([](VMambaImport& o) { o.version = -1; }), kInvalid, "--version -1");
   for (const char* name : {"../x", ".x", "-x", "a/b", "a b"}) {
     Refused(with([&](VMambaImport& o) { o.name = name; }), kInvalid, "--name");
   }
   Refused(with([](VMambaImport& o) { o.golden = kFixture; }), kInvalid, "golden");
   Refused(with([](VMambaImport& o) { o.lanes = 1000; }), kInvalid, "lanes 1000");
-  VMambaImport whole = with([](VMambaImport& o) { o.crop = o.resize = 0; });
-  whole.largest_height = whole.largest_width = 512;
-  Good(whole);
+  Good(with([](VMambaImport& o) { o.crop = o.resize = 0; }));
 }
 
 TEST_F(Import, TheLibraryComesFromTheRepositoryOrIsNamed) {
