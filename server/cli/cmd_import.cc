@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/cli/common.h"
 #include "server/import/vmamba.h"
@@ -52,13 +51,6 @@ std::string NeighbouringRepository() {
   return folder.substr(0, folder.rfind('/')) + "/packs";
 }
 
-// "HEIGHTxWIDTH".
-bool ParseSides(const std::string& text, int64_t* height, int64_t* width) {
-  const size_t x = text.find('x');
-  return x != text.npos && absl::SimpleAtoi(text.substr(0, x), height) &&
-         absl::SimpleAtoi(text.substr(x + 1), width);
-}
-
 json ToJson(const VMambaImported& imported, double seconds) {
   return {{"pack", imported.name},
           {"version", imported.version},
@@ -88,8 +80,9 @@ void Show(const VMambaImported& imported, double seconds) {
             << "  checkpoint  " << imported.source << ", " << imported.tensors << " tensors, "
             << Fixed(static_cast<double>(imported.elements) * 1e-6, 2) << " M parameters\n"
             << "  network     " << p.at("config.embed_dim") << " channels, blocks "
-            << p.at("config.depths") << ", ratio " << p.at("config.ssm_ratio") << ", state "
-            << p.at("config.d_state") << ", " << p.at("config.num_classes") << " classes\n"
+            << p.at("config.depths") << ", " << p.at("config.forward_type") << ", ratio "
+            << p.at("config.ssm_ratio") << ", state " << p.at("config.d_state") << ", "
+            << p.at("config.num_classes") << " classes\n"
             << "  images      " << Size("shorter side to ", p.at("preprocess.resize"), "any size")
             << ", " << Size("centre ", p.at("preprocess.crop"), "uncropped") << ", mean "
             << p.at("preprocess.mean") << ", std " << p.at("preprocess.std") << "\n"
@@ -100,11 +93,7 @@ void Show(const VMambaImported& imported, double seconds) {
             << " photo.jpg --top 5\n";
 }
 
-int Run(const Globals& globals, VMambaImport options, const std::string& largest) {
-  if (!largest.empty() && !ParseSides(largest, &options.largest_height, &options.largest_width)) {
-    return ReportUsage(globals,
-                       "--largest '" + largest + "' must be HEIGHTxWIDTH, such as 1024x768");
-  }
+int Run(const Globals& globals, VMambaImport options) {
   options.more_repositories = {NeighbouringRepository()};
   const auto begin = std::chrono::steady_clock::now();
   absl::StatusOr<VMambaImported> imported;
@@ -133,7 +122,7 @@ int Run(const Globals& globals, VMambaImport options, const std::string& largest
   return kOk;
 }
 
-void AddOptions(CLI::App* command, VMambaImport* options, std::string* largest) {
+void AddOptions(CLI::App* command, VMambaImport* options) {
   command
       ->add_option("CHECKPOINT", options->checkpoint,
                    "A .safetensors or PyTorch .pth file, known by its content")
@@ -165,7 +154,10 @@ void AddOptions(CLI::App* command, VMambaImport* options, std::string* largest) 
       ->capture_default_str();
   command->add_option("--crop", options->crop, "Side of its centre; 0: all of it")
       ->capture_default_str();
-  command->add_option("--largest", *largest, "HEIGHTxWIDTH to take memory for, with --crop 0");
+  command
+      ->add_option("--max-input-pixels", options->max_input_pixels,
+                   "Most of a picture that --crop 0 leaves as it is")
+      ->capture_default_str();
   command->add_option("--mean", options->mean, "A number per channel, for pixels in 0..1")
       ->capture_default_str();
   command->add_option("--std", options->std, "A number per channel")->capture_default_str();
@@ -197,10 +189,8 @@ void AddImport(CLI::App& app, Globals& globals, int* exit_code) {
       "      --labels flowers.txt --licence CC-BY-4.0\n"
       "  mk import vmamba run7.pth --repository run/packs --state-dict model_ema");
   auto options = std::make_shared<VMambaImport>();
-  auto largest = std::make_shared<std::string>();
-  AddOptions(command, options.get(), largest.get());
-  command->callback(
-      [&globals, exit_code, options, largest] { *exit_code = Run(globals, *options, *largest); });
+  AddOptions(command, options.get());
+  command->callback([&globals, exit_code, options] { *exit_code = Run(globals, *options); });
 }
 
 }  // namespace mk::cli

@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -218,6 +220,25 @@ TEST_F(ImportEndToEnd, AVersionIsReplacedUnderADaemon) {
   EXPECT_NE(Logits(kPhoto), before);
 }
 
+TEST_F(ImportEndToEnd, TheLibraryIsFoundBesideTheProgram) {
+  ASSERT_EQ(ImportFixture({}).code, 0);
+  // As the quick start installs: bin/mk and packs/.
+  std::filesystem::create_directory(folder_.path() + "/bin");
+  std::filesystem::create_directory(folder_.path() + "/elsewhere");
+  const std::string program = folder_.path() + "/bin/mk";
+  std::filesystem::copy_file("server/cli/mk", program);
+  const std::string out = folder_.path() + "/out", err = folder_.path() + "/err";
+  const pid_t pid =
+      Spawn({program, "import", "vmamba", kFixture, "--repository", folder_.path() + "/elsewhere",
+             "--resize", "36", "--crop", "32", "--json"},
+            out, err);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  ASSERT_EQ(status, 0) << Contents(err);
+  EXPECT_EQ(json::parse(Contents(out))["library"], Packs() + "/tri/1/pack.so");
+  EXPECT_EQ(json::parse(Contents(out))["pack"], "vmamba");
+}
+
 TEST_F(ImportEndToEnd, ExitCodesAndJson) {
   const Ended good = ImportFixture({"--json"});
   ASSERT_EQ(good.code, 0) << good.err;
@@ -230,7 +251,7 @@ TEST_F(ImportEndToEnd, ExitCodesAndJson) {
   EXPECT_EQ(ImportFixture({"--version", "1"}).code, 4);
   EXPECT_EQ(ImportFixture({"--version", "0"}).code, 2);
   EXPECT_EQ(ImportFixture({"--std", "1,0,1"}).code, 4);
-  EXPECT_EQ(ImportFixture({"--largest", "big"}).code, 2);
+  EXPECT_EQ(ImportFixture({"--max-pixels", "many"}).code, 2);
   EXPECT_EQ(Mk({"import", "vmamba"}).code, 2);
   EXPECT_EQ(Mk({"import", "resnet", "x"}).code, 2);
   const Ended absent = Mk({"import", "vmamba", "absent.pth", "--repository", Packs()});

@@ -10,6 +10,8 @@ plain dicts and descriptions of tensors. Everything else is refused with its nam
 The archive: entries are stored, not compressed (PyTorch never compresses), their places are checked
 against the file, and the CRC-32 of all that is used is verified. Data goes out in pieces of a
 mebibyte; only a tensor that does not lie in order in its storage is gathered in memory.
+
+One file on purpose: it travels inside `mk` as one string.
 """
 
 import json
@@ -61,7 +63,10 @@ INERT = {
     "torch Size",
     "torch device",
     "torch.torch_version TorchVersion",
-}
+    "collections Counter",
+    "pathlib PosixPath",
+    "pathlib._local PosixPath",
+} | {"torch " + kind for kind in ("float16", "bfloat16", "float32", "float64", "int64", "int32", "uint8", "bool")}
 
 
 class Refused(Exception):

@@ -101,6 +101,8 @@ std::map<std::string, std::string> AllParameters(const VMambaImport& options,
   all["preprocess.mean"] = options.mean;
   all["preprocess.std"] = options.std;
   all["preprocess.max_encoded_pixels"] = absl::StrCat(options.max_encoded_pixels);
+  if (options.crop == 0)
+    all["preprocess.max_input_pixels"] = absl::StrCat(options.max_input_pixels);
   return all;
 }
 
@@ -157,13 +159,7 @@ absl::StatusOr<Decided> Decide(const VMambaImport& options, const OpenedCheckpoi
   const auto description = vmamba::DescriptionOf(result.parameters);
   if (!description.ok()) return FromPack(description.status());
   decided.description = *description;
-  const int64_t height = options.crop != 0 ? options.crop : options.largest_height;
-  const int64_t width = options.crop != 0 ? options.crop : options.largest_width;
-  if (height < 1 || width < 1 || height > 16384 || width > 16384) {
-    return absl::InvalidArgumentError(
-        "--crop 0 needs --largest HEIGHTxWIDTH, sides 1 to 16384: the scratch is declared for it");
-  }
-  decided.memory = vmamba::DeclareMemory(decided.description, height, width);
+  decided.memory = vmamba::DeclareMemory(decided.description);
 
   result.name = !options.name.empty()           ? options.name
                 : layout.published_name.empty() ? "vmamba"

@@ -35,8 +35,8 @@ struct VMambaImport {
   std::string mean = "0.485,0.456,0.406";
   std::string std = "0.229,0.224,0.225";
   int64_t max_encoded_pixels = 16 << 20;
-  int64_t largest_height = 0;  // of the input when nothing is cropped; REQUIRED then
-  int64_t largest_width = 0;
+  int64_t max_input_pixels =
+      1 << 20;  // of a picture that is not cropped; scratch is declared for it
   int lanes = 1;
 
   CopyHooks hooks;

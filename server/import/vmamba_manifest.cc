@@ -61,8 +61,9 @@ Manifest MakeManifest(const VMambaImported& result, const ManifestFacts& facts) 
 
 std::string Sentence(const VMambaImported& result, int64_t classes, bool golden) {
   return absl::StrCat(
-      "VMamba (v05_noz) with ", result.elements, " parameters, imported from a ", result.source,
-      " checkpoint: one score for each of ", classes, " classes. ",
+      "VMamba (", result.parameters.at("config.forward_type"), ") with ", result.elements,
+      " parameters, imported from a ", result.source, " checkpoint: one score for each of ",
+      classes, " classes. ",
       golden ? "Its golden vectors were given at the import."
              : "It has no golden vectors: that it loads is checked, what it answers is not.");
 }

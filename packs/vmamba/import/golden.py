@@ -80,15 +80,18 @@ def config_of(state: dict[str, torch.Tensor]) -> VMambaConfig:
     embed = state["patch_embed.5.weight"].shape[0]
     first = "layers.0.blocks.0."
     rank = state[first + "op.dt_projs_weight"].shape[2]
+    inner = state[first + "op.conv2d.weight"].shape[0]
+    gated = state[first + "op.in_proj.weight"].shape[0] == 2 * inner
     return VMambaConfig(
         in_chans=state["patch_embed.0.weight"].shape[1],
         embed_dim=embed,
         depths=tuple(depths),
         num_classes=state["classifier.head.weight"].shape[0],
-        ssm_ratio=state[first + "op.conv2d.weight"].shape[0] / embed,
+        ssm_ratio=inner / embed,
         d_state=state[first + "op.A_logs"].shape[1],
         dt_rank="auto" if rank == -(-embed // 16) else rank,
         mlp_ratio=state[first + "mlp.fc1.weight"].shape[0] / embed,
+        forward_type="v05" if gated else "v05_noz",
     )
 
 

@@ -133,7 +133,7 @@ std::string PublishedName(const std::map<std::string, std::string>& config) {
     if (config.at("config.embed_dim") == row.embed && config.at("config.depths") == row.depths &&
         config.at("config.ssm_ratio") == row.ratio && config.at("config.mlp_ratio") == "4.0" &&
         config.at("config.d_state") == "1" && config.at("config.dt_rank") == "auto" &&
-        config.at("config.in_chans") == "3") {
+        config.at("config.in_chans") == "3" && config.at("config.forward_type") == "v05_noz") {
       return row.name;
     }
   }

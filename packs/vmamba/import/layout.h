@@ -57,16 +57,12 @@ CheckpointLayout ReadLayout(const std::vector<StoredTensorSpec>& tensors,
 // ParseDescription.
 Result<Description> DescriptionOf(const std::map<std::string, std::string>& parameters);
 
-// Upper bounds for a manifest. They need not be tight: scratch is touched only as far as it is
-// used, and the metrics show the true peak.
+// What a manifest declares for it: the pack's own WeightsBytes and ScratchBytes.
 struct DeclaredMemory {
   uint64_t weights_bytes = 0;
-  uint64_t scratch_bytes = 0;  // per lane, for up to kDeclaredThreads threads
+  uint64_t scratch_bytes = 0;  // per lane
 };
-inline constexpr int64_t kDeclaredThreads = 16;
-
-// `height` and `width`: of the network's largest input, in pixels.
-DeclaredMemory DeclareMemory(const Description& description, int64_t height, int64_t width);
+DeclaredMemory DeclareMemory(const Description& description);
 
 }  // namespace mk::vmamba
 

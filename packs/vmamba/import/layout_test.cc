@@ -28,10 +28,17 @@ Config WithPreprocessing(Config config) {
 
 Config Make(const std::string& chans, const std::string& embed, const std::string& depths,
             const std::string& classes, const std::string& ssm, const std::string& mlp,
-            const std::string& state, const std::string& rank) {
-  return {{"config.in_chans", chans},      {"config.embed_dim", embed}, {"config.depths", depths},
-          {"config.num_classes", classes}, {"config.ssm_ratio", ssm},   {"config.mlp_ratio", mlp},
-          {"config.d_state", state},       {"config.dt_rank", rank}};
+            const std::string& state, const std::string& rank,
+            const std::string& forward_type = "v05_noz") {
+  return {{"config.in_chans", chans},
+          {"config.embed_dim", embed},
+          {"config.depths", depths},
+          {"config.num_classes", classes},
+          {"config.ssm_ratio", ssm},
+          {"config.mlp_ratio", mlp},
+          {"config.d_state", state},
+          {"config.dt_rank", rank},
+          {"config.forward_type", forward_type}};
 }
 Config Tiny() { return Make("3", "96", "2-2-8-2", "1000", "1.0", "4.0", "1", "auto"); }
 Config Reduced() { return Make("3", "8", "1-2-1", "7", "2.0", "4.0", "4", "auto"); }
@@ -69,6 +76,7 @@ TEST(Layout, EverySizeIsReadOffItsShapes) {
         Make("3", "128", "2-2-15-2", "21841", "2.0", "4.0", "1", "auto"), Reduced(),
         Make("1", "2", "1", "1", "1.0", "4.0", "1", "auto"),
         Make("3", "12", "3-1", "5", "1.5", "2.5", "16", "2"),
+        Make("3", "96", "2-2-8-2", "1000", "1.0", "4.0", "1", "auto", "v05"),
         Make("3", "16", "1-1-1-1-1-1", "9", "1.0", "1.0", "2", "1"),
         Make("3", "96", "2-2-8-2", "12", "1.0", "4.0", "1", "auto")}) {
     const CheckpointLayout layout = ReadLayout(Complete(config));
@@ -86,6 +94,9 @@ TEST(Layout, ThePublishedLineIsKnownByItsSizes) {
   EXPECT_EQ(ReadLayout(Complete(tuned)).published_name, "tiny");
   EXPECT_FALSE(ReadLayout(Complete(tuned)).published_head);
   EXPECT_EQ(ReadLayout(Complete(Reduced())).published_name, "");
+  Config gated = Tiny();
+  gated["config.forward_type"] = "v05";
+  EXPECT_EQ(ReadLayout(Complete(gated)).published_name, "");
 }
 
 TEST(Layout, PrefixesComeOffWhenEveryTensorHasThem) {
@@ -166,10 +177,11 @@ TEST(Layout, MisshapenAndSurplusTensorsAreNamed) {
             "tensor 'layers.0.blocks.0.op.conv2d.bias' is surplus\n");
 }
 
-TEST(Layout, AGatedBlockIsSaidToBeOne) {
+TEST(Layout, OneGatedBlockAmongOthersIsMisshapen) {
   Tensors tensors = Complete(Reduced());
-  Named(tensors, "layers.0.blocks.0.op.in_proj.weight").shape = {32, 8};
-  EXPECT_TRUE(Says(ReadLayout(tensors), "32 rows for 16 inner channels: a gated block"));
+  Named(tensors, "layers.1.blocks.0.op.in_proj.weight").shape = {64, 16};
+  EXPECT_EQ(AllOf(ReadLayout(tensors)),
+            "tensor 'layers.1.blocks.0.op.in_proj.weight' has shape [64,16], expected [32,16]\n");
 }
 
 TEST(Layout, AGapInTheBlocksIsMissingTensors) {
@@ -223,17 +235,20 @@ TEST(DescriptionOf, IsThePacksOwnJudgement) {
 }
 
 TEST(DeclareMemory, CoversTheTableAndGrowsWithTheInput) {
-  Result<Description> tiny = DescriptionOf(WithPreprocessing(Tiny()));
+  Config config = WithPreprocessing(Tiny());
+  config["preprocess.max_input_pixels"] = "50176";
+  Result<Description> tiny = DescriptionOf(config);
   uint64_t bytes = 0;
   for (const WeightSpec& spec : WeightTable(*tiny)) {
     uint64_t count = 1;
     for (const int64_t dim : spec.shape) count *= static_cast<uint64_t>(dim);
     bytes += count * 4;
   }
-  const DeclaredMemory small = DeclareMemory(*tiny, 224, 224);
+  const DeclaredMemory small = DeclareMemory(*tiny);
   EXPECT_GE(small.weights_bytes, bytes);
   EXPECT_LE(small.weights_bytes, bytes + bytes / 10);
-  EXPECT_GT(DeclareMemory(*tiny, 448, 224).scratch_bytes, small.scratch_bytes);
+  config["preprocess.max_input_pixels"] = "100352";
+  EXPECT_GT(DeclareMemory(*DescriptionOf(config)).scratch_bytes, small.scratch_bytes);
 }
 
 }  // namespace

@@ -61,7 +61,6 @@ class SizeReader {
     const int64_t state = Require(block + ".op.A_logs", 2, 1, "config.d_state");
     const int64_t rank = Require(block + ".op.dt_projs_weight", 3, 2, "config.dt_rank");
     if (inner <= 0 || hidden <= 0 || state <= 0 || rank <= 0) return {};
-    CheckNoGate(block, inner);
     return {{"config.in_chans", std::to_string(chans)},
             {"config.embed_dim", std::to_string(embed)},
             {"config.depths", Join(depths)},
@@ -69,6 +68,7 @@ class SizeReader {
             {"config.ssm_ratio", RatioText(inner, channels)},
             {"config.mlp_ratio", RatioText(hidden, channels)},
             {"config.d_state", std::to_string(state)},
+            {"config.forward_type", ForwardType(block, inner)},
             {"config.dt_rank",
              RankIsAuto(rank, channels, embed, depths.size()) ? "auto" : std::to_string(rank)}};
   }
@@ -152,13 +152,9 @@ class SizeReader {
     return rank == (channels + 15) / 16 && !fixed;
   }
 
-  void CheckNoGate(const std::string& block, int64_t inner) {
-    const std::string name = block + ".op.in_proj.weight";
-    if (shapes_.Dim(name, 2, 0) != 2 * inner) return;
-    problems_.push_back("tensor '" + name + "' has " + std::to_string(2 * inner) + " rows for " +
-                        std::to_string(inner) +
-                        " inner channels: a gated block, which this pack does not serve (it serves "
-                        "the forward type v05_noz)");
+  // A gated block projects to x and z, twice the inner channels.
+  const char* ForwardType(const std::string& block, int64_t inner) const {
+    return shapes_.Dim(block + ".op.in_proj.weight", 2, 0) == 2 * inner ? "v05" : "v05_noz";
   }
 
   static std::string Join(const std::vector<int64_t>& depths) {

@@ -35,7 +35,7 @@ class Shapes {
 };
 
 // The pack's `config.*` parameters; none where a tensor that tells one is missing or absurd, which
-// goes into `problems`. A gated block is a problem too, beside its sizes.
+// goes into `problems`.
 std::map<std::string, std::string> ReadSizes(const Shapes& shapes,
                                              std::vector<std::string>& problems);
 
