@@ -83,6 +83,7 @@ void* Launch::Reach(ThreadRun* t, const void* address, uint32_t bytes, Access ki
     Found(t, FindingKind::kMisaligned, Does(kind), site, "",
           std::to_string(bytes) + " bytes at an address that is " + std::to_string(number % bytes) +
               " past a multiple");
+    return Scratch();
   }
   if ((number & kTagMask) == kSharedTag)
     return ReachShared(t, number & ~kTagMask, bytes, kind, site);
