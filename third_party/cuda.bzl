@@ -1,6 +1,7 @@
 """Finds a CUDA toolkit on this machine. Nothing fails where there is none: device images are then left out, aloud.
 
 Looked for, in this order: $MK_CUDA_HOME, /usr/local/cuda, and what deploy/cuda-toolkit.sh assembles below ~/.cache.
+MK_CUDA_HOME=none stands for a machine without one.
 The repository has a wrapper that runs the toolkit's nvcc where it stands, and `toolkit.bzl` with its version.
 """
 
@@ -23,6 +24,8 @@ def _cuda_toolkit_impl(ctx):
     env = ctx.os.environ
     cache = env.get("XDG_CACHE_HOME") or env.get("HOME", "/nonexistent") + "/.cache"
     homes = [env.get("MK_CUDA_HOME"), "/usr/local/cuda", cache + "/mergekernel-cuda/toolkit"]
+    if env.get("MK_CUDA_HOME") == "none":
+        homes = []
     found, version = "", (0, 0)
     for home in homes:
         if home and not found:

@@ -94,12 +94,13 @@ struct Services {
                          Site site);
   void* (*dynamic_shared)(Thread*, mk_u32 align, Site site);
   // An asynchronous copy of `bytes` to shared memory, of which the first `source_bytes` are read
-  // and the rest is zero.
-  void (*copy_async)(Thread*, void* shared, const void* global, mk_u32 bytes, mk_u32 source_bytes,
-                     Site site);
+  // and the rest is zero. True where it happens at once: the caller copies `bytes` from `*from` to
+  // `*to`, so that a thread sanitizer sees who did it.
+  bool (*copy_async)(Thread*, void* shared, const void* global, mk_u32 bytes, mk_u32 source_bytes,
+                     Site site, void** to, const void** from);
   void (*copy_commit)(Thread*, Site site);
   // Takes the next copy that must have happened for all but the newest `pending` groups to be
-  // complete. The caller copies: then a thread sanitizer sees who did it. False: there is no more.
+  // complete; the caller copies. False: there is no more.
   bool (*copy_wait)(Thread*, mk_u32 pending, Site site, void** to, const void** from,
                     mk_u32* bytes);
   void (*fence)(Thread*, bool whole_device, Site site);

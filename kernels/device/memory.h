@@ -37,13 +37,15 @@ T Update(T* p, emu::Site site, Combine combine) {
 template <class T>
 T Load(const T* p, emu::Site site = emu::Site::Here()) {
   T value;
-  __builtin_memcpy(&value, detail::Reach(p, emu::Access::kLoad, site), sizeof(T));
+  const void* memory = detail::Reach(p, emu::Access::kLoad, site);
+  __builtin_memcpy(&value, __builtin_assume_aligned(memory, sizeof(T)), sizeof(T));
   return value;
 }
 
 template <class T>
 void Store(T* p, T value, emu::Site site = emu::Site::Here()) {
-  __builtin_memcpy(detail::Reach(p, emu::Access::kStore, site), &value, sizeof(T));
+  void* memory = detail::Reach(p, emu::Access::kStore, site);
+  __builtin_memcpy(__builtin_assume_aligned(memory, sizeof(T)), &value, sizeof(T));
 }
 
 // T: float, mk_u32, mk_i32. Each returns what was there before.

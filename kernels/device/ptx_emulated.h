@@ -65,6 +65,13 @@ void LoadMatrices(emu::Op op, mk_u32 (&d)[kCount], const void* row, emu::Site si
   thread->services->collective(thread, &part);
 }
 
+// By words: a library's memcpy would be another's code to a sanitizer.
+inline void CopyWords(void* to, const void* from, mk_u32 bytes) {
+  for (mk_u32 i = 0; i < bytes; i += 4) {
+    static_cast<mk_u32*>(to)[i / 4] = static_cast<const mk_u32*>(from)[i / 4];
+  }
+}
+
 }  // namespace detail
 
 inline void SyncThreads(emu::Site site) { detail::Barrier(emu::Barrier::kSync, 0, 0, false, site); }
@@ -176,8 +183,12 @@ inline void MmaS8(mk_i32 (&d)[4], const mk_u32 (&a)[4], const mk_u32 (&b)[2], co
 template <int kBytes>
 void CopyAsync(void* shared, const void* global, int source_bytes, emu::Site site) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "4, 8 or 16 bytes");
-  emu::current->services->copy_async(emu::current, shared, global, kBytes,
-                                     static_cast<mk_u32>(source_bytes), site);
+  void* to;
+  const void* from;
+  if (emu::current->services->copy_async(emu::current, shared, global, kBytes,
+                                         static_cast<mk_u32>(source_bytes), site, &to, &from)) {
+    detail::CopyWords(to, from, kBytes);
+  }
 }
 inline void CopyAsyncCommit(emu::Site site) {
   emu::current->services->copy_commit(emu::current, site);
@@ -188,10 +199,7 @@ void CopyAsyncWait(emu::Site site) {
   const void* from;
   mk_u32 bytes;
   while (emu::current->services->copy_wait(emu::current, kPending, site, &to, &from, &bytes)) {
-    // By words: a library's memcpy would be another's code to a sanitizer.
-    for (mk_u32 i = 0; i < bytes; i += 4) {
-      static_cast<mk_u32*>(to)[i / 4] = static_cast<const mk_u32*>(from)[i / 4];
-    }
+    detail::CopyWords(to, from, bytes);
   }
 }
 

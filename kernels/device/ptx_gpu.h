@@ -173,21 +173,21 @@ MK_DEVICE T LoadReadOnly(const T* p) {
   if constexpr (sizeof(T) == 2) {
     mk_u16 w;
     asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(w) : "l"(p));
-    __builtin_memcpy(&value, &w, sizeof(value));
+    memcpy(&value, &w, sizeof(value));
   } else if constexpr (sizeof(T) == 4) {
     mk_u32 w;
     asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(w) : "l"(p));
-    __builtin_memcpy(&value, &w, sizeof(value));
+    memcpy(&value, &w, sizeof(value));
   } else if constexpr (sizeof(T) == 8) {
     mk_u32 w[2];
     asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(w[0]), "=r"(w[1]) : "l"(p));
-    __builtin_memcpy(&value, w, sizeof(value));
+    memcpy(&value, w, sizeof(value));
   } else {
     mk_u32 w[4];
     asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
                  : "l"(p));
-    __builtin_memcpy(&value, w, sizeof(value));
+    memcpy(&value, w, sizeof(value));
   }
   return value;
 }
@@ -198,19 +198,19 @@ MK_DEVICE void StoreStreaming(T* p, T value) {
                 "2, 4, 8 or 16 bytes");
   if constexpr (sizeof(T) == 2) {
     mk_u16 w;
-    __builtin_memcpy(&w, &value, sizeof(w));
+    memcpy(&w, &value, sizeof(w));
     asm volatile("st.global.cs.u16 [%0], %1;" ::"l"(p), "h"(w) : "memory");
   } else if constexpr (sizeof(T) == 4) {
     mk_u32 w;
-    __builtin_memcpy(&w, &value, sizeof(w));
+    memcpy(&w, &value, sizeof(w));
     asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(p), "r"(w) : "memory");
   } else if constexpr (sizeof(T) == 8) {
     mk_u32 w[2];
-    __builtin_memcpy(w, &value, sizeof(w));
+    memcpy(w, &value, sizeof(w));
     asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(p), "r"(w[0]), "r"(w[1]) : "memory");
   } else {
     mk_u32 w[4];
-    __builtin_memcpy(w, &value, sizeof(w));
+    memcpy(w, &value, sizeof(w));
     asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(w[0]), "r"(w[1]),
                  "r"(w[2]), "r"(w[3])
                  : "memory");

@@ -83,6 +83,7 @@ void* Launch::Reach(ThreadRun* t, const void* address, uint32_t bytes, Access ki
     Found(t, FindingKind::kMisaligned, Does(kind), site, "",
           std::to_string(bytes) + " bytes at an address that is " + std::to_string(number % bytes) +
               " past a multiple");
+    return Scratch();
   }
   if ((number & kTagMask) == kSharedTag)
     return ReachShared(t, number & ~kTagMask, bytes, kind, site);
@@ -136,7 +137,8 @@ void* Launch::ReachGlobal(ThreadRun* t, uint64_t address, uint32_t bytes, Access
   }
   if (options_.races) {
     if (kind == Access::kAtomic) clocks_.Atomic(host);
-    Race(t, &buffer->shadow, offset, bytes, kind, site, buffer);
+    // Nobody can store into a read-only buffer, so nobody races there.
+    if (!buffer->read_only) Race(t, &buffer->shadow, offset, bytes, kind, site, buffer);
   }
   if (options_.count) {
     if (kind == Access::kAtomic) {

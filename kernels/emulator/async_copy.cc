@@ -6,8 +6,9 @@
 namespace mk {
 namespace emu {
 
-void Launch::CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t bytes,
-                       uint32_t source_bytes, const Site& site) {
+bool Launch::CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t bytes,
+                       uint32_t source_bytes, const Site& site, void** to_now,
+                       const void** from_now) {
   constexpr const char* kDoes = "copies asynchronously";
   Breathe(t, site);
   const uint64_t to = reinterpret_cast<uint64_t>(shared);
@@ -23,7 +24,7 @@ void Launch::CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t 
     Found(t, FindingKind::kOutOfBounds, kDoes, site, "",
           source_bytes > bytes ? "more source bytes than bytes"
                                : "its destination is not in what the block has of shared memory");
-    return;
+    return false;
   }
   ++traffic_.counts.async_copies;
   AsyncCopy copy = {window_->bytes + offset,
@@ -38,7 +39,7 @@ void Launch::CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t 
   const uint32_t warp = t->linear / 32;
   if (source_bytes > 0) {
     copy.from = ReachGlobal(t, from, source_bytes, Access::kLoad, site);
-    if (copy.from == scratch_) return;  // reported
+    if (copy.from == scratch_) return false;  // reported
   } else if (options_.count) {
     traffic_.Touch(warp, t->linear % 32, warps_[warp].live, SiteId(site), false, false, 0, 0);
   }
@@ -54,9 +55,24 @@ void Launch::CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t 
     traffic_.Touch(warp, t->linear % 32, warps_[warp].live, SiteId(site), true, true, bytes,
                    copy.offset);
   }
-  std::memset(copy.to, copy.done ? 0 : 0xff, bytes);
-  if (copy.done && source_bytes > 0) std::memcpy(copy.to, copy.from, source_bytes);
   t->copies.push_back(copy);
+  if (!copy.done) {
+    std::memset(copy.to, 0xff, bytes);
+    return false;
+  }
+  waited_ = copy;
+  HandOut(to_now, from_now);
+  return true;
+}
+
+// Where `waited_` is copied from: where not all of it is read, a copy with the zeros behind it.
+void Launch::HandOut(void** to, const void** from) {
+  *to = waited_.to;
+  *from = waited_.from;
+  if (waited_.source_bytes == waited_.bytes) return;
+  std::memset(waited_.staged, 0, sizeof(waited_.staged));
+  if (waited_.source_bytes > 0) std::memcpy(waited_.staged, waited_.from, waited_.source_bytes);
+  *from = waited_.staged;
 }
 
 bool Launch::CopyWait(ThreadRun* t, uint32_t pending, const Site& site, void** to,
@@ -72,14 +88,8 @@ bool Launch::CopyWait(ThreadRun* t, uint32_t pending, const Site& site, void** t
     if (options_.races)
       Race(t, &window_shadow_, copy.offset, copy.bytes, Access::kStore, copy.site, nullptr);
     if (copy.done) continue;
-    *to = copy.to;
-    *from = copy.from;
     *bytes = copy.bytes;
-    if (copy.source_bytes < copy.bytes) {
-      std::memset(copy.staged, 0, sizeof(copy.staged));
-      if (copy.source_bytes > 0) std::memcpy(copy.staged, copy.from, copy.source_bytes);
-      *from = copy.staged;
-    }
+    HandOut(to, from);
     return true;
   }
   Passed(t, site, "CopyAsyncWait");

@@ -20,6 +20,8 @@ void* __tsan_get_current_fiber() __attribute__((weak));
 void* __tsan_create_fiber(unsigned flags) __attribute__((weak));
 void __tsan_destroy_fiber(void* fiber) __attribute__((weak));
 void __tsan_switch_to_fiber(void* fiber, unsigned flags) __attribute__((weak));
+void __tsan_ignore_thread_begin() __attribute__((weak));
+void __tsan_ignore_thread_end() __attribute__((weak));
 void __tsan_acquire(void* address) __attribute__((weak));
 void __tsan_release(void* address) __attribute__((weak));
 }
@@ -116,9 +118,8 @@ void SwitchFiber(Fiber* from, Fiber* to, bool for_good) {
 #ifdef MK_ASAN_FIBERS
   __sanitizer_start_switch_fiber(for_good ? nullptr : &from->asan_fake_stack, to->stack_bottom,
                                  to->stack_bytes);
-#else
-  (void)for_good;
 #endif
+  if (for_good) EndUnseen();
   if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to->tsan_fiber, kTsanNoSync);
   Arrive(jump_fcontext(to->context, &jump));
 }
@@ -126,6 +127,14 @@ void SwitchFiber(Fiber* from, Fiber* to, bool for_good) {
 void EndFiber(Fiber* fiber) {
   if (fiber->tsan_fiber != nullptr) __tsan_destroy_fiber(fiber->tsan_fiber);
   fiber->tsan_fiber = nullptr;
+}
+
+void BeginUnseen() {
+  if (__tsan_ignore_thread_begin != nullptr) __tsan_ignore_thread_begin();
+}
+
+void EndUnseen() {
+  if (__tsan_ignore_thread_end != nullptr) __tsan_ignore_thread_end();
 }
 
 void Release(void* key) {

@@ -58,6 +58,12 @@ void SwitchFiber(Fiber* from, Fiber* to, bool for_good = false);
 // Gives back what sanitizers hold for a fiber that will not run again.
 void EndFiber(Fiber* fiber);
 
+// Between these a thread sanitizer does not look at what the calling fiber does: it would see the
+// emulator's own memory, through the library functions that it intercepts. A switch for good ends
+// it.
+void BeginUnseen();
+void EndUnseen();
+
 // For a thread sanitizer: what happened before Release(key) happens before what follows a later
 // Acquire(key).
 void Release(void* key);

@@ -40,7 +40,10 @@ Emulator::~Emulator() = default;
 
 Report Emulator::Run(const Module& module, const std::string& kernel, const LaunchShape& shape,
                      const void* params, uint32_t params_bytes, const Options& options) {
-  return launch_->Run(module, kernel, shape, params, params_bytes, options);
+  BeginUnseen();
+  Report report = launch_->Run(module, kernel, shape, params, params_bytes, options);
+  EndUnseen();
+  return report;
 }
 
 bool Report::Has(FindingKind kind) const {
@@ -139,12 +142,12 @@ Report Launch::Run(const Module& module, const std::string& name, const LaunchSh
 
 void Launch::RunBlock(uint64_t block) {
   BeginBlock(block);
-  Release(this);
+  Release(&block_key_[0]);
   const uint32_t first = scheduler_->Begin(block, threads_count_);
   Note(*threads_[0], first, "before it begins", {nullptr, 0});
   *slot_ = threads_[first].get();
   SwitchFiber(&main_, &threads_[first]->fiber);
-  Acquire(this);
+  Acquire(&block_key_[1]);
   EndBlock();
 }
 
@@ -187,7 +190,8 @@ void Launch::BeginBlock(uint64_t block) {
 }
 
 void Launch::EndBlock() {
-  for (uint32_t i = 0; i < threads_count_; ++i) EndFiber(&threads_[i]->fiber);
+  // After an abandoned block fibers still stand amid their calls; a sanitizer refuses to end those.
+  for (uint32_t i = 0; i < threads_count_ && !stop_; ++i) EndFiber(&threads_[i]->fiber);
   if (options_.count) traffic_.EndBlock();
   uint32_t static_bytes = 0;
   for (const SharedArray& a : shared_arrays_) static_bytes += a.bytes;
@@ -210,13 +214,14 @@ void Launch::AllocateShared(uint32_t offset, uint32_t bytes) {
 void Launch::FiberEntry(void* argument) {
   ThreadRun* t = static_cast<ThreadRun*>(argument);
   Launch* launch = t->launch;
-  Acquire(launch);
+  Acquire(&launch->block_key_[0]);
   launch->kernel_->run(launch->params_);
-  Release(launch);
+  Release(&launch->block_key_[1]);
   launch->Exit(t);
 }
 
 void Launch::Exit(ThreadRun* t) {
+  BeginUnseen();
   t->exited = true;
   --live_;
   WarpRun* warp = &warps_[t->linear / 32];
@@ -287,18 +292,21 @@ void Launch::ReportStuck() {
   Found(in_collective && parties.size() > 1 ? FindingKind::kDivergence : FindingKind::kDeadlock, "",
         std::to_string(live_) + " of " + std::to_string(threads_count_) +
             " threads wait for others that will not come; one of each place:",
-        parties);
+        parties, true);
 }
 
 template <class Service>
 auto Launch::Serve(Thread* thread, Service service) {
   ThreadRun* t = static_cast<ThreadRun*>(thread);
+  BeginUnseen();
   if constexpr (std::is_void_v<decltype(service(t->launch, t))>) {
     service(t->launch, t);
     if (t->launch->stop_) t->launch->Abandon(t);
+    EndUnseen();
   } else {
     const auto result = service(t->launch, t);
     if (t->launch->stop_) t->launch->Abandon(t);
+    EndUnseen();
     return result;
   }
 }
@@ -328,9 +336,9 @@ const Services& Launch::Table() {
         return Serve(thread, [&](Launch* l, ThreadRun* t) { return l->DynamicShared(t, site); });
       },
       [](Thread* thread, void* shared, const void* global, mk_u32 bytes, mk_u32 source_bytes,
-         Site site) {
-        Serve(thread, [&](Launch* l, ThreadRun* t) {
-          l->CopyAsync(t, shared, global, bytes, source_bytes, site);
+         Site site, void** to, const void** from) {
+        return Serve(thread, [&](Launch* l, ThreadRun* t) {
+          return l->CopyAsync(t, shared, global, bytes, source_bytes, site, to, from);
         });
       },
       [](Thread* thread, Site) { ++static_cast<ThreadRun*>(thread)->group; },

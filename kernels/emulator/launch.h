@@ -137,8 +137,9 @@ class Launch {
   void* DynamicShared(ThreadRun* t, const Site& site);
 
   // async_copy.cc
-  void CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t bytes,
-                 uint32_t source_bytes, const Site& site);
+  bool CopyAsync(ThreadRun* t, void* shared, const void* global, uint32_t bytes,
+                 uint32_t source_bytes, const Site& site, void** to_now, const void** from_now);
+  void HandOut(void** to, const void** from);
   bool CopyWait(ThreadRun* t, uint32_t pending, const Site& site, void** to, const void** from,
                 uint32_t* bytes);
 
@@ -169,6 +170,7 @@ class Launch {
   Thread** slot_ = nullptr;
   Fiber main_;
   bool stop_ = false;
+  char block_key_[2] = {};  // to a thread sanitizer: the block's begin, and its end
 
   uint64_t block_ = 0;
   uint32_t threads_count_ = 0, live_ = 0;

@@ -77,10 +77,22 @@ uint32_t Scheduler::Begin(uint64_t block, uint32_t threads) {
   // The first step of thread 0 is the first point of decision: another may go before it.
   const uint32_t replayed = options_.replay != nullptr ? Replayed(0) : kNone;
   ruled_ = replayed != kNone;
-  const uint32_t first =
-      ruled_ ? replayed : Choose(options_.schedule == Schedule::kReverse ? 0 : threads - 1);
+  const uint32_t first = ruled_ ? replayed : First(threads);
   if (options_.record && first != 0) recorded_.push_back({block_, 0, 0, first});
   return first;
+}
+
+uint32_t Scheduler::First(uint32_t threads) {
+  switch (options_.schedule) {
+    case Schedule::kForward:
+      return 0;
+    case Schedule::kReverse:
+      return threads - 1;
+    case Schedule::kShuffled:
+    case Schedule::kWarpSkew:
+      return Choose(RandomWarp() * 32);
+  }
+  return 0;
 }
 
 void Scheduler::SetReady(uint32_t thread) {

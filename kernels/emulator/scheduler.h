@@ -56,6 +56,7 @@ class Scheduler {
   const std::vector<Switch>& recorded() const { return recorded_; }
 
  private:
+  uint32_t First(uint32_t threads);
   uint32_t Choose(uint32_t current);
   uint32_t InOrder(uint32_t current) const;
   uint32_t Ascending(uint32_t current) const;

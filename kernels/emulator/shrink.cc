@@ -11,7 +11,8 @@ constexpr int kMaxBeyond = 32;
 
 class Shrinker {
  public:
-  Shrinker(const LaunchFunction& launch, const FailureFunction& failed, const Options& base, int max_runs)
+  Shrinker(const LaunchFunction& launch, const FailureFunction& failed, const Options& base,
+           int max_runs)
       : launch_(launch), failed_(failed), base_(base), max_runs_(max_runs) {}
 
   Shrunk Run() {
@@ -19,7 +20,8 @@ class Shrinker {
     result_.switches_before = result_.report.switches.size();
     std::vector<Switch> switches = result_.report.switches;
     result_.replayed = Fails(switches);
-    if (!result_.replayed) return std::move(result_);  // the order of blocks mattered; the run that failed stands
+    if (!result_.replayed)
+      return std::move(result_);  // the order of blocks mattered; the run that failed stands
     if (Fails({})) {
       switches.clear();
     } else if (!OneSwitch(&switches)) {
@@ -66,7 +68,8 @@ class Shrinker {
     return Try(options);
   }
 
-  // Where the race detector names a pair, one switch may do: the earlier of the two stops somewhere in favour of the other.
+  // Where the race detector names a pair, one switch may do: the earlier of the two stops somewhere
+  // in favour of the other.
   bool OneSwitch(std::vector<Switch>* switches) {
     const std::vector<Switch> none;
     Options options = base_;
@@ -79,7 +82,8 @@ class Shrinker {
       const Party& earlier = f.parties[0];
       int beyond = 0;  // runs in which the switch did not come about
       for (uint32_t step = 0; beyond < kMaxBeyond && result_.runs < max_runs_; ++step) {
-        const std::vector<Switch> one = {{earlier.block, earlier.linear, step, f.parties[1].linear}};
+        const std::vector<Switch> one = {
+            {earlier.block, earlier.linear, step, f.parties[1].linear}};
         if (Fails(one)) {
           *switches = one;
           return true;
@@ -96,9 +100,11 @@ class Shrinker {
     while (!switches->empty() && result_.runs < max_runs_) {
       bool shorter = false;
       for (size_t begin = 0; begin < switches->size() && result_.runs < max_runs_;) {
-        std::vector<Switch> without(switches->begin(), switches->begin() + static_cast<ptrdiff_t>(begin));
+        std::vector<Switch> without(switches->begin(),
+                                    switches->begin() + static_cast<ptrdiff_t>(begin));
         const size_t end = std::min(switches->size(), begin + piece);
-        without.insert(without.end(), switches->begin() + static_cast<ptrdiff_t>(end), switches->end());
+        without.insert(without.end(), switches->begin() + static_cast<ptrdiff_t>(end),
+                       switches->end());
         if (Fails(without)) {
           *switches = std::move(without);
           shorter = true;
@@ -121,14 +127,16 @@ class Shrinker {
 
 }  // namespace
 
-Shrunk FindAndShrink(const LaunchFunction& launch, const FailureFunction& failed, const Options& base, int max_runs) {
+Shrunk FindAndShrink(const LaunchFunction& launch, const FailureFunction& failed,
+                     const Options& base, int max_runs) {
   return Shrinker(launch, failed, base, max_runs).Run();
 }
 
 std::string Shrunk::Text() const {
   if (!found) return "no schedule of " + std::to_string(runs) + " runs failed\n";
   if (!replayed) {
-    std::string text = "found under the " + OptionsText(options) + "; with blocks in order it does not fail:\n";
+    std::string text =
+        "found under the " + OptionsText(options) + "; with blocks in order it does not fail:\n";
     for (const Finding& f : report.findings) text += f.Text();
     return text;
   }
@@ -136,10 +144,11 @@ std::string Shrunk::Text() const {
                      " context switches suffice (found under the " + OptionsText(options) + "):\n";
   for (const TraceStep& step : report.trace) {
     const auto thread = [](uint32_t t) {
-      return "thread " + std::to_string(t) + " (warp " + std::to_string(t / 32) + " lane " + std::to_string(t % 32) + ")";
+      return "thread " + std::to_string(t) + " (warp " + std::to_string(t / 32) + " lane " +
+             std::to_string(t % 32) + ")";
     };
-    text += "  block " + std::to_string(step.block) + ": " + thread(step.from) + " stops " + step.why + " " +
-            SiteText(step.at) + "; " + thread(step.to) + " goes on";
+    text += "  block " + std::to_string(step.block) + ": " + thread(step.from) + " stops " +
+            step.why + " " + SiteText(step.at) + "; " + thread(step.to) + " goes on";
     if (step.to_at.file != nullptr) text += " from " + SiteText(step.to_at);
     text += "\n";
   }

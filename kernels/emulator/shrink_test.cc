@@ -1,4 +1,7 @@
-// A race that no detector is told about, only the wrong result: found, shrunk, and told with source lines.
+// A race that no detector is told about, only the wrong result: found, shrunk, and told with source
+// lines.
+#include "kernels/emulator/shrink.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -9,7 +12,6 @@
 #include "kernels/emulator/broken_emulated.h"
 #include "kernels/emulator/sample_gemm_emulated.h"
 #include "kernels/emulator/samples/samples_params.h"
-#include "kernels/emulator/shrink.h"
 
 namespace mk {
 namespace emu {
@@ -21,7 +23,8 @@ Options Blind() {
   return options;
 }
 
-// The trailing barrier of the loop is missing: with threads in order the result is right all the same.
+// The trailing barrier of the loop is missing: with threads in order the result is right all the
+// same.
 TEST(Shrink, FindsTheFewSwitchesThatMatter) {
   Emulator emulator;
   std::vector<float> values(256);
@@ -35,7 +38,8 @@ TEST(Shrink, FindsTheFewSwitchesThatMatter) {
   };
   ASSERT_TRUE(launch(Blind()).ok());
   const std::vector<float> right = y.Host();
-  const Shrunk shrunk = FindAndShrink(launch, [&](const Report&) { return y.Host() != right; }, Blind());
+  const Shrunk shrunk = FindAndShrink(
+      launch, [&](const Report&) { return y.Host() != right; }, Blind());
   ASSERT_TRUE(shrunk.found) << shrunk.Text();
   ASSERT_TRUE(shrunk.replayed) << shrunk.Text();
   EXPECT_GE(shrunk.switches.size(), 1u);
@@ -55,19 +59,24 @@ TEST(Shrink, FindsTheFewSwitchesThatMatter) {
   EXPECT_EQ(y.Host(), right);
 }
 
-// A real kernel without its trailing barrier: the brief's own example of a race that most orders hide.
+// A real kernel without its trailing barrier: the brief's own example of a race that most orders
+// hide.
 TEST(Shrink, FindsTheGemmWithoutItsTrailingBarrier) {
   constexpr int kSize = 64;
   constexpr int kDepth = 96;
   Emulator emulator;
   std::vector<device::half> a(kSize * kDepth), b(kDepth * kSize);
-  for (size_t i = 0; i < a.size(); ++i) a[i] = {device::FloatToHalfBits(static_cast<float>(i % 13) - 6)};
-  for (size_t i = 0; i < b.size(); ++i) b[i] = {device::FloatToHalfBits(static_cast<float>(i % 7) - 3)};
-  DeviceArray<device::half> a_device(&emulator.memory(), "a", a), b_device(&emulator.memory(), "b", b),
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = {device::FloatToHalfBits(static_cast<float>(i % 13) - 6)};
+  for (size_t i = 0; i < b.size(); ++i)
+    b[i] = {device::FloatToHalfBits(static_cast<float>(i % 7) - 3)};
+  DeviceArray<device::half> a_device(&emulator.memory(), "a", a),
+      b_device(&emulator.memory(), "b", b),
       c_device(&emulator.memory(), "c", uint64_t{kSize} * kSize);
   const auto launch = [&](const Options& options) {
     return emulator.Run(mk_emulated_sample_gemm, "mk_sample_gemm", {{1}, {128}, 16 * 1024},
-                        samples::GemmParams{a_device.device(), b_device.device(), c_device.device(), kSize, kSize, kDepth},
+                        samples::GemmParams{a_device.device(), b_device.device(), c_device.device(),
+                                            kSize, kSize, kDepth},
                         options);
   };
   const auto bits = [&] {
@@ -83,7 +92,8 @@ TEST(Shrink, FindsTheGemmWithoutItsTrailingBarrier) {
   Options broken = Blind();
   broken.async = AsyncCopies::kEager;
   broken.ignored_sync = whole.sync_sites.back().site;
-  const Shrunk shrunk = FindAndShrink(launch, [&](const Report&) { return bits() != right; }, broken, 300);
+  const Shrunk shrunk = FindAndShrink(
+      launch, [&](const Report&) { return bits() != right; }, broken, 300);
   ASSERT_TRUE(shrunk.found) << shrunk.Text();
   EXPECT_LE(shrunk.switches.size(), 2u) << shrunk.Text();
   std::printf("%s", shrunk.Text().c_str());
