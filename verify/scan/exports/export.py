@@ -24,7 +24,8 @@ def export(name, exporter, path):
     import torch
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model, inputs, how = MODELS[name]["make"]()
+    entry = MODELS[name]
+    model, inputs, how = entry["make"](exporter) if entry.get("by_exporter") else entry["make"]()
     kwargs = {"input_names": how.get("names")}
     if exporter == "old":
         kwargs.update(dynamo=False, opset_version=how.get("opset", 17), do_constant_folding=True)
