@@ -145,8 +145,13 @@ def main():
             shown = " ".join(f"{spot}:{counts[spot]}" for spot in found)
             print(f"{name:24}{exporter:10}{' '.join(expected):16}{' '.join(found):16}{report['nodes']:>7}  {shown}{note}",
                   flush=True)
-            if arguments.skeletons:
+            if arguments.skeletons and exporter in MODELS[name].get("skeleton", "old,new"):
                 strip(arguments.out / f"{name}-{exporter}.onnx", arguments.skeletons / f"{name}-{exporter}.onnx.gz")
+    if arguments.skeletons:
+        lines = [f"{path.name.split('.')[0]} {' '.join(MODELS[path.name.rsplit('-', 1)[0]]['expect'].split()) or 'none'}"
+                 for path in sorted(arguments.skeletons.glob("*.onnx.gz"))]
+        head = "# Weightless graphs of real exports, and the blind spots each hits (verify/scan/exports/models.py says why)."
+        (arguments.skeletons / "labels.txt").write_text("\n".join([head, *lines]) + "\n")
     print(f"{scanned} files, {len(SPOTS) * scanned} labels: {misses} missed, {alarms} false alarms")
     return 0
 
