@@ -102,7 +102,7 @@ def run(name, exporter, arguments):
         except subprocess.TimeoutExpired:
             return None, f"export took over {arguments.timeout} s"
         if done.returncode != 0:
-            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            lines = [line.strip() for line in done.stderr.splitlines() if "Error" in line or "not supported" in line]
             return None, "export failed: " + (lines[-1][:160] if lines else f"exit code {done.returncode}")
     scan = subprocess.run([str(arguments.mk), "scan", "--json", str(path)], capture_output=True, text=True, check=False)
     if not scan.stdout:

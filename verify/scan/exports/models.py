@@ -284,6 +284,19 @@ def sam3_detector():
             {"translation": _roi_align_translation})
 
 
+def sam3_video_selection():
+    """What the video model does between detector and tracker: detections above a threshold, as many as there are."""
+
+    class Selection(nn.Module):
+        def forward(self, logits, presence, boxes, masks):
+            scores = logits.sigmoid() * presence.sigmoid()
+            where = torch.where(scores > 0.5)
+            return boxes[where[0], where[1]], masks[where[0], where[1]], scores[where[0], where[1]]
+
+    return _eval(Selection()), (torch.zeros(1, 200), torch.zeros(1, 1), torch.zeros(1, 200, 4),
+                                torch.zeros(1, 200, 288, 288)), {}
+
+
 def sam3_tracker_step():
     """One step of a bounded memory: attend to the bank, then drop the oldest entry and append the new one."""
     from transformers import Sam3TrackerVideoConfig
@@ -327,7 +340,8 @@ MODELS = {
     "sam2_image": dict(make=sam2_image, expect="S4", why="Hiera's windows"),
     "sam2_memory_attention": dict(make=sam2_memory_attention, expect="S3", why="rotary embedding of 2-D positions"),
     "sam3_vision": dict(make=sam3_vision, expect="S3 S4", why="rotary embedding and windows"),
-    "sam3_detector": dict(make=sam3_detector, expect="S1 S2 S3 S4",
-                          why="as the vision part; boxes pooled by RoIAlign, prompts scattered by length"),
+    "sam3_detector": dict(make=sam3_detector, expect="S2 S3 S4",
+                          why="as the vision part; boxes pooled by RoIAlign, prompts scattered by their lengths"),
+    "sam3_video_selection": dict(make=sam3_video_selection, expect="S1 S2", why="boolean indexing of detections"),
     "sam3_tracker_step": dict(make=sam3_tracker_step, expect="S3 S5", why="rotary embedding; a memory bank in and out"),
 }
