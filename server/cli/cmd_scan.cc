@@ -129,7 +129,8 @@ void AddScan(CLI::App& app, Globals& globals, int* exit_code) {
           "--trt", options->trt,
           "Also list what the ONNX parser of this TensorRT documents as unsupported or restricted")
       ->check(CLI::IsMember({"8.6", "10.3", "10.13", "10.16"}));
-  command->add_flag("--together", options->together, "The files are parts of one model: also answer for their union");
+  command->add_flag("--together", options->together,
+                    "The files are parts of one model: also answer for their union");
   command->add_flag("--all", options->all, "List every site and remark");
   command->callback([&globals, options, exit_code] { *exit_code = Run(globals, *options); });
 }

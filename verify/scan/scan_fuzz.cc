@@ -1,5 +1,5 @@
-// libFuzzer target: any bytes end in a report or in InvalidArgument, and every writer takes the report. Limits are small, so
-// that a run is quick; that they hold is part of what is tried.
+// libFuzzer target: any bytes end in a report or in InvalidArgument, and every writer takes the
+// report. Limits are small, so that a run is quick; that they hold is part of what is tried.
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 // norms (something between), lengths that are merely symbolic, and CumSum as a position counter are
 // none of these.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
