@@ -23,6 +23,7 @@ constexpr char kMore[] =
     "\n"
     "  mk scan model.onnx                      what was found, and where\n"
     "  mk scan *.onnx                          a table\n"
+    "  mk scan a.onnx b.onnx --together        parts of one model, and the answer for all of it\n"
     "  mk scan model.onnx --html scan.html     a page to look at\n"
     "  mk scan model.onnx --trt 10.3           also what this TensorRT's parser documents as "
     "unsupported\n"
@@ -35,10 +36,26 @@ constexpr char kMore[] =
 struct Options {
   std::vector<std::string> models;
   std::string html, trt;
-  bool all = false;
+  bool all = false, together = false;
 };
 
-std::string Overview(const std::vector<scan::Report>& reports) {
+// The files as parts of one model: what any of them hits, the model hits.
+scan::Report Together(const std::vector<scan::Report>& reports) {
+  scan::Report sum;
+  sum.file = "(together)";
+  for (const scan::Report& report : reports) {
+    for (size_t spot = 0; spot < scan::kSpots; ++spot) {
+      sum.counts[spot] += report.counts[spot];
+      sum.site_counts[spot] += report.site_counts[spot];
+    }
+    sum.nodes += report.nodes;
+    sum.hidden_count += report.hidden_count;
+  }
+  return sum;
+}
+
+std::string Overview(std::vector<scan::Report> reports, bool together) {
+  if (together) reports.push_back(Together(reports));
   Table table({"MODEL", "ANSWER", "S1", "S2", "S3", "S4", "S5", "HIDDEN", "NODES"});
   for (const scan::Report& report : reports) {
     std::vector<std::string> row = {report.file, scan::AnswerText(report.answer())};
@@ -85,12 +102,13 @@ int Run(const Globals& globals, const Options& options) {
     std::cerr << "wrote " << options.html << "\n";
   }
   if (globals.json) {
+    if (options.together) reports.push_back(Together(reports));
     std::cout << scan::Json(reports);
   } else if (options.models.size() > 1) {
     if (options.all) {
       for (const scan::Report& report : reports) std::cout << scan::Text(report, true) << "\n";
     }
-    std::cout << Overview(reports);
+    std::cout << Overview(reports, options.together);
   } else {
     std::cout << scan::Text(reports[0], options.all);
   }
@@ -111,6 +129,8 @@ void AddScan(CLI::App& app, Globals& globals, int* exit_code) {
           "--trt", options->trt,
           "Also list what the ONNX parser of this TensorRT documents as unsupported or restricted")
       ->check(CLI::IsMember({"8.6", "10.3", "10.13", "10.16"}));
+  command->add_flag("--together", options->together,
+                    "The files are parts of one model: also answer for their union");
   command->add_flag("--all", options->all, "List every site and remark");
   command->callback([&globals, options, exit_code] { *exit_code = Run(globals, *options); });
 }

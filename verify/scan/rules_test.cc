@@ -85,6 +85,18 @@ TEST(Rotary, TurnedByGatherAndByStridedSlices) {
   EXPECT_EQ(Labels(ScanModel(s.Model())), "S3=1");
 }
 
+TEST(Rotary, WithASumOfANegatedProduct) {
+  GraphBuilder g;
+  const auto x = g.Input("x", {1, 2, 6, 8});
+  const auto a = Slice(g, x, 0, 4, 3), b = Slice(g, x, 4, INT64_MAX, 3);
+  const auto cos = g.Input("cos", {6, 4}), sin = g.Input("sin", {6, 4});
+  const auto re =
+      g.Node("Add", {g.Node("Mul", {cos, a}), g.Node("Neg", {g.Node("Mul", {sin, b})})});
+  const auto im = g.Node("Add", {g.Node("Mul", {b, cos}), g.Node("Mul", {a, sin})});
+  g.Output(g.Node("Concat", {re, im}, {{"axis", 3}}));
+  EXPECT_EQ(Labels(ScanModel(g.Model())), "S3=1");
+}
+
 TEST(Rotary, PointsInThePlaneAreNone) {
   GraphBuilder g;
   const auto points = g.Input("points", {1, 50, 2}), angle = g.Input("angle", {1, 50, 1});
@@ -127,6 +139,31 @@ TEST(Roll, BackwardsOnASymbolicAxis) {
   const auto x = g.Input("x", {1, "H", 14, 32});
   g.Output(g.Node("Concat", {Slice(g, x, -3, INT64_MAX, 1), Slice(g, x, 0, -3, 1)}, {{"axis", 1}}));
   EXPECT_EQ(Labels(ScanModel(g.Model())), "S4=1");
+}
+
+TEST(Roll, ByGatherSplitAndDoubling) {
+  GraphBuilder gather, split, twice;
+  gather.Output(gather.Node("Gather",
+                            {gather.Input("x", {1, 6, 32}), gather.Const(Ints({2, 3, 4, 5, 0, 1}))},
+                            {{"axis", 1}}));
+  EXPECT_EQ(Labels(ScanModel(gather.Model())), "S4=1");
+  const auto parts = split.Nodes(
+      "Split", {split.Input("x", {1, 14, 32}), split.Const(Ints({3, 11}))}, 2, {{"axis", 1}});
+  split.Output(split.Node("Concat", {parts[1], parts[0]}, {{"axis", 1}}));
+  EXPECT_EQ(Labels(ScanModel(split.Model())), "S4=1");
+  const auto x = twice.Input("x", {1, 14, 32});
+  twice.Output(Slice(twice, twice.Node("Concat", {x, x}, {{"axis", 1}}), 3, 17, 1));
+  EXPECT_EQ(Labels(ScanModel(twice.Model())), "S4=1");
+}
+
+TEST(Roll, FlipsAndSwappedChannelsAreNone) {
+  GraphBuilder g;
+  const auto x = g.Input("x", {1, 6, 32});
+  g.Output(g.Node("Gather", {x, g.Const(Ints({5, 4, 3, 2, 1, 0}))}, {{"axis", 1}}));
+  g.Output(g.Node("Gather", {x, g.Const(Ints({0, 1, 2, 3, 4, 5}))}, {{"axis", 1}}));
+  g.Output(g.Node("Concat", {Slice(g, x, 16, INT64_MAX, 2), Slice(g, x, 0, 16, 2)}, {{"axis", 2}}));
+  g.Output(Slice(g, x, INT64_MAX, INT64_MIN, 1, -1));
+  EXPECT_EQ(Labels(ScanModel(g.Model())), "none");
 }
 
 TEST(Roll, WithSlicesOfOpset9) {
@@ -325,6 +362,77 @@ TEST(Gates, SharedWeightsMakeARecurrence) {
     }
     g.Output(g.Node("MatMul", {h, g.Const(Weights({16, 2}))}));
     EXPECT_EQ(Labels(ScanModel(g.Model())), is_shared ? "S5=1" : "none");
+  }
+}
+
+TEST(Repetition, PlainRecurrence) {
+  for (const bool is_shared : {true, false}) {
+    GraphBuilder g;
+    const auto x = g.Input("x", {4, 8, 16});
+    auto w = g.Const(Weights({16, 16}));
+    auto h = g.Input("h", {4, 16});
+    for (int t = 0; t < 4; ++t) {
+      const auto x_t = g.Node("Gather", {x, g.Const(Scalar(t))}, {{"axis", 1}});
+      h = g.Node("Tanh", {g.Node("Add", {g.Node("MatMul", {h, w}), x_t})});
+      if (!is_shared) w = g.Const(Weights({16, 16}));
+    }
+    g.Output(g.Node("MatMul", {h, g.Const(Weights({16, 2}))}));
+    EXPECT_EQ(Labels(ScanModel(g.Model())), is_shared ? "S5=1" : "none");
+  }
+}
+
+TEST(Repetition, SharedLayersAreNone) {
+  GraphBuilder g;  // one layer used four times, as in ALBERT
+  auto h = g.Input("h", {1, 8, 16});
+  std::vector<std::string> w;
+  for (int i = 0; i < 4; ++i) w.push_back(g.Const(Weights({16, 16})));
+  for (int layer = 0; layer < 4; ++layer) {
+    const auto q = g.Node("MatMul", {h, w[0]}), k = g.Node("MatMul", {h, w[1]}),
+               v = g.Node("MatMul", {h, w[2]});
+    const auto scores = g.Node("Softmax", {g.Node("MatMul", {q, Transpose(g, k, {0, 2, 1})})});
+    h = g.Node("LayerNormalization",
+               {g.Node("Add", {h, g.Node("MatMul", {g.Node("MatMul", {scores, v}), w[3]})}),
+                g.Const(Weights({16}))});
+  }
+  g.Output(h);
+  EXPECT_EQ(Labels(ScanModel(g.Model())), "none");
+}
+
+TEST(Access, OneRowPerBatchIsNone) {
+  GraphBuilder g;  // how text encoders pool: x[range, argmax(ids)]
+  const auto x = g.Input("x", {2, 8, 16}), ids = g.Input("ids", {2, 8}, kInt64);
+  const auto best = g.Node("ArgMax", {ids}, {{"axis", -1}, {"keepdims", 1}});
+  const auto rows = g.Node("Concat", {g.Const(Ints({0, 1}, {2, 1})), best}, {{"axis", 1}});
+  g.Output(g.Node("GatherND", {x, rows}));
+  EXPECT_EQ(Labels(ScanModel(g.Model())), "none");
+}
+
+TEST(Access, BilinearByGatherIsOneStructure) {
+  GraphBuilder g;
+  const auto image = g.Input("image", {16, 64}),
+             at = g.Input("at", {10});  // rows of pixels, flattened places
+  std::vector<std::string> corners;
+  for (const int64_t offset : {0, 1, 8, 9}) {
+    const auto place = g.Node("Cast", {g.Node("Floor", {at})}, {{"to", 7}});
+    const auto corner =
+        g.Node("Gather", {image, g.Node("Add", {place, g.Const(Scalar(offset))})}, {{"axis", 1}});
+    corners.push_back(g.Node("Mul", {corner, g.Input("w" + std::to_string(offset), {10})}));
+  }
+  g.Output(g.Node(
+      "Add", {g.Node("Add", {corners[0], corners[1]}), g.Node("Add", {corners[2], corners[3]})}));
+  const auto report = ScanModel(g.Model());
+  EXPECT_EQ(Labels(report), "S2=1");
+  EXPECT_EQ(report->site_counts[kS2], 4);
+}
+
+TEST(Sequences, SplitInDisguiseIsNone) {
+  for (const bool is_joined : {false, true}) {
+    GraphBuilder g;
+    const auto parts =
+        g.Node("SplitToSequence", {g.Input("x", {8, 4}), g.Const(Ints({4, 4}))}, {{"axis", 0}});
+    g.Output(is_joined ? g.Node("ConcatFromSequence", {parts}, {{"axis", 0}})
+                       : g.Node("SequenceAt", {parts, g.Const(Scalar(0))}));
+    EXPECT_EQ(Labels(ScanModel(g.Model())), is_joined ? "S5=1" : "none");
   }
 }
 

@@ -2,6 +2,7 @@
 // here has outputs of unknown rank, unless the file states them.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "core/base/checked.h"

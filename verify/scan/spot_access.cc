@@ -44,6 +44,7 @@ class NonAffine {
 
   const char* Kind(NodeId id) const;
   bool IsPickOfRows(ValueId index) const;
+  bool IsBestRow(ValueId index) const;
   bool IsOneRow(ValueId index) const;
 
   int Top(int group) {
@@ -90,12 +91,36 @@ bool NonAffine::IsPickOfRows(ValueId index) const {
       case Op::kGather:
         index = node->In(0);
         break;
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul: {
+        // A row of a flattened batch: the choice plus a constant offset.
+        const bool first = p_.IsDataValue(node->In(0)), second = p_.IsDataValue(node->In(1));
+        if (first == second) return false;
+        index = node->In(first ? 0 : 1);
+        break;
+      }
       default:
         if (!IsLayout(node->op)) return false;
         index = node->In(0);
     }
   }
   return false;
+}
+
+// x[range, argmax(...)]: one row for each batch, as text encoders pool.
+bool NonAffine::IsBestRow(ValueId index) const {
+  if (index == kNone) return false;
+  const Node* parts = BehindLayout(p_, index, Op::kConcat);
+  if (!parts) return false;
+  bool found = false;
+  for (const ValueId part : parts->in) {
+    if (!p_.IsDataValue(part)) continue;
+    const Node* best = p_.ProducerOf(SkipLayout(p_, part));
+    if (!best || (best->op != Op::kArgMax && best->op != Op::kArgMin)) return false;
+    found = true;
+  }
+  return found;
 }
 
 const char* NonAffine::Kind(NodeId id) const {
@@ -115,8 +140,10 @@ const char* NonAffine::Kind(NodeId id) const {
         return nullptr;
       return IsPickOfRows(node.In(1)) || IsOneRow(node.In(1)) ? nullptr
                                                               : "gather at computed indices";
-    case Op::kGatherElements:
     case Op::kGatherND:
+      if (IsBestRow(node.In(1))) return nullptr;
+      [[fallthrough]];
+    case Op::kGatherElements:
       return p_.IsDataValue(node.In(1)) ? "gather at computed indices" : nullptr;
     case Op::kScatter:
     case Op::kScatterElements:

@@ -31,11 +31,12 @@ class Attention {
       const Node& node = p_.nodes[i];
       if (node.op == Op::kGather || node.op == Op::kGatherElements) {
         // On constants too: the table and the places of a relative position are both weights.
-        if (!RelativePosition(id)) Neighbourhood(id);
+        if (!RelativePosition(id) && !RollByGather(id)) Neighbourhood(id);
         continue;
       }
       if (node.is_const) continue;
       if (node.op == Op::kConcat && !Roll(id)) StackedSlices(id);
+      if (node.op == Op::kSlice) RollByDoubling(id);
       if (node.op == Op::kTranspose) Partition(id);
       if (node.op == Op::kMatMul || node.op == Op::kEinsum) {
         SharedScores(id);
@@ -51,6 +52,9 @@ class Attention {
 
  private:
   bool Roll(NodeId id);
+  bool RollByGather(NodeId id);
+  bool RollByDoubling(NodeId id);
+  void AddRoll(NodeId id, ValueId from);
   void StackedSlices(NodeId id);
   void Partition(NodeId id);
   bool RelativePosition(NodeId id);
@@ -101,34 +105,84 @@ bool Attention::IsScores(NodeId id) const {
   return node.in.size() == 2 && p_.IsDataValue(node.In(0)) && p_.IsDataValue(node.In(1));
 }
 
+void Attention::AddRoll(NodeId id, ValueId from) {
+  const auto before = roll_by_value_.find(SkipLayout(p_, from));
+  const size_t chain = before == roll_by_value_.end() ? rolls_.size() : before->second;
+  if (chain == rolls_.size()) rolls_.emplace_back();
+  rolls_[chain].push_back(id);
+  roll_by_value_[p_.node(id).out[0]] = chain;
+}
+
+// Concat of tail and head, each a Slice or both of one Split; no layout op between.
 bool Attention::Roll(NodeId id) {
   const Node& node = p_.node(id);
   if (node.in.size() != 2 || node.out.empty() || node.In(0) == kNone || node.In(1) == kNone)
     return false;
-  // Straight from the slices: no layout op between.
-  const Node *a = Makes(p_, node.In(0), Op::kSlice), *b = Makes(p_, node.In(1), Op::kSlice);
-  if (!a || !b || a->In(0) != b->In(0) || !p_.IsDataValue(a->In(0))) return false;
+  const Node *a = p_.ProducerOf(node.In(0)), *b = p_.ProducerOf(node.In(1));
+  if (!a || !b || a->op != b->op || (a->op != Op::kSlice && a->op != Op::kSplit)) return false;
+  if (a->In(0) != b->In(0) || !p_.IsDataValue(a->In(0))) return false;
   const auto tail = FindPiece(p_, node.In(0)), head = FindPiece(p_, node.In(1));
   if (!tail || !head || tail->axis != head->axis || tail->step != 1 || head->step != 1)
     return false;
   const Value& whole = p_.value(tail->whole);
   const int64_t axis = IntAttribute(*node.proto, "axis", 0);
   const auto at = whole.has_rank ? Axis(axis, static_cast<int64_t>(whole.dims.size())) : axis;
-  if (!at || *at != tail->axis || head->begin != 0) return false;
+  if (!at || *at != tail->axis || head->begin != 0 || tail->begin == 0) return false;
+  // Halves that change places are no shift of a window where they are channels of one token: two
+  // equal parts of the last axis are a rotation's or a gate's.
+  const bool is_last = whole.has_rank && tail->axis + 1 == static_cast<int64_t>(whole.dims.size());
+  if (is_last && tail->length == head->length) return false;
   // The tail goes on to the end, and the head stops where the tail began.
-  bool meets = tail->to_end && (head->length == tail->begin);
-  if (!meets) {
+  bool meets = tail->to_end && head->length == tail->begin;
+  if (!meets && a->op == Op::kSlice) {
     // With a symbolic axis: x[-s:] then x[:-s].
     const auto x = ReadSlice(p_, *a), y = ReadSlice(p_, *b);
     meets = x && y && x->begins.size() == 1 && y->ends.size() == 1 && x->ends[0] > INT32_MAX &&
             x->begins[0] == y->ends[0];
   }
-  if (!meets) return false;
-  const auto before = roll_by_value_.find(SkipLayout(p_, tail->whole));
-  const size_t chain = before == roll_by_value_.end() ? rolls_.size() : before->second;
-  if (chain == rolls_.size()) rolls_.emplace_back();
-  rolls_[chain].push_back(id);
-  roll_by_value_[node.out[0]] = chain;
+  if (meets) AddRoll(id, tail->whole);
+  return meets;
+}
+
+// A Gather whose constant places are those of the axis, begun elsewhere.
+bool Attention::RollByGather(NodeId id) {
+  const Node& node = p_.node(id);
+  const SmallTensor* index = Contents(p_, node, 1);
+  if (node.op != Op::kGather || node.is_const || !index || index->rank() != 1 ||
+      index->dims[0] < 4 || node.out.empty())
+    return false;
+  const ValueId data = node.In(0);
+  if (!p_.IsDataValue(data) || !p_.value(data).has_rank) return false;
+  const Dims& dims = p_.value(data).dims;
+  const auto axis = Axis(IntAttribute(*node.proto, "axis", 0), static_cast<int64_t>(dims.size()));
+  const auto places = index->Integers();
+  if (!axis || !places || dims[static_cast<size_t>(*axis)] != index->dims[0]) return false;
+  const int64_t size = index->dims[0], begin = places->front();
+  if (begin <= 0 || begin >= size) return false;
+  for (int64_t i = 0; i < size; ++i) {
+    if ((*places)[static_cast<size_t>(i)] != (begin + i) % size) return false;
+  }
+  AddRoll(id, data);
+  return true;
+}
+
+// A Slice as long as x out of x, x.
+bool Attention::RollByDoubling(NodeId id) {
+  const Node& node = p_.node(id);
+  const auto piece = node.out.empty() ? std::nullopt : FindPiece(p_, node.out[0]);
+  if (!piece || piece->node != id || piece->step != 1 || piece->begin <= 0) return false;
+  const Node* twice = Makes(p_, piece->whole, Op::kConcat);
+  if (!twice || twice->in.size() != 2 || twice->In(0) != twice->In(1) ||
+      !p_.IsDataValue(twice->In(0)))
+    return false;
+  const Value& once = p_.value(twice->In(0));
+  const auto axis =
+      Axis(IntAttribute(*twice->proto, "axis", 0), static_cast<int64_t>(once.dims.size()));
+  if (!once.has_rank || !axis || *axis != piece->axis ||
+      once.dims[static_cast<size_t>(*axis)] != piece->length)
+    return false;
+  if (piece->begin >= piece->length) return false;
+  AddRoll(id, twice->In(0));
   return true;
 }
 

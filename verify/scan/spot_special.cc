@@ -211,9 +211,16 @@ bool Special::PutTogether(ValueId re, ValueId im, const Piece& piece) {
 }
 
 bool Special::Product(NodeId id) {
+  // a * c - b * s, also as a * c + -(b * s).
   const Node& minus = p_.node(id);
-  if (minus.op != Op::kSub) return false;
   const Node *ac = Mul(minus.In(0)), *bs = Mul(minus.In(1));
+  if (minus.op == Op::kAdd) {
+    for (size_t i = 0; i < 2; ++i) {
+      const Node* neg = Makes(p_, minus.In(i), Op::kNeg);
+      if (neg) bs = Mul(neg->In(0)), ac = Mul(minus.In(1 - i));
+    }
+    if (!Makes(p_, minus.In(0), Op::kNeg) && !Makes(p_, minus.In(1), Op::kNeg)) return false;
+  }
   if (!ac || !bs) return false;
   for (size_t i = 0; i < 4; ++i) {
     const ValueId a = ac->In(i & 1), c = ac->In(1 - (i & 1));

@@ -9,6 +9,7 @@
 // norms (something between), lengths that are merely symbolic, and CumSum as a position counter are
 // none of these.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -60,6 +61,7 @@ class State {
     }
     Sequences();
     Chains();
+    if (!has_gates_) Repetitions();
     Memories();
   }
 
@@ -77,6 +79,8 @@ class State {
   void Chains();
   bool SharesWeights(const std::vector<int>& chain) const;
   std::set<ValueId> WeightsOf(ValueId gate, ValueId stop) const;
+  void Repetitions();
+  bool FollowsCheaply(ValueId from, ValueId on) const;
   void Memories();
   bool Remembers(ValueId output, ValueId* input, NodeId* node, const char** how) const;
   ValueId InputBehind(ValueId id) const;
@@ -86,6 +90,7 @@ class State {
   std::vector<NodeId> sequence_ops_;
   std::vector<Link> links_;
   std::map<ValueId, int> link_by_value_;
+  bool has_gates_ = false;
 };
 
 void State::One(NodeId id) {
@@ -286,10 +291,62 @@ void State::Chains() {
     const bool is_scan = gated == 0 && static_cast<int>(chain.size()) >= kScanSteps;
     const bool is_gates = gated > 0 && SharesWeights(chain);
     if (!is_scan && !is_gates) continue;
+    has_gates_ = has_gates_ || is_gates;
     Structure* structure =
         findings_.Add(kS5, is_scan ? "unrolled scan" : "unrolled gated recurrence",
                       std::to_string(chain.size()) + " updates of one state in a row");
     for (const int at : chain) findings_.AddSite(structure, links_[static_cast<size_t>(at)].node);
+  }
+}
+
+// Whether `from` is made from `on` with nothing but elementwise and layout ops between.
+bool State::FollowsCheaply(ValueId from, ValueId on) const {
+  const NodeId floor = p_.value(on).producer;
+  std::vector<ValueId> queue = {from};
+  std::set<ValueId> seen = {from};
+  for (size_t at = 0; at < queue.size() && at < 96; ++at) {
+    if (queue[at] == on) return true;
+    const NodeId id = p_.value(queue[at]).producer;
+    if (id == kNone || id < floor) continue;
+    const Op op = p_.node(id).op;
+    if (!IsElementwise(op) && !IsLayout(op) && op != Op::kSplit && op != Op::kSlice &&
+        op != Op::kConcat)
+      continue;
+    for (const ValueId in : p_.node(id).in) {
+      if (p_.IsDataValue(in) && seen.insert(in).second) queue.push_back(in);
+    }
+  }
+  return false;
+}
+
+// The same weights applied again to what they made, three times or more, with cheap nodes between:
+// an unrolled RNN, LSTM or GRU whatever its gates. Layers that merely share weights (ALBERT, a
+// shared box head) have other products between.
+void State::Repetitions() {
+  std::set<NodeId> told;
+  for (size_t w = 0; w < p_.values.size(); ++w) {
+    const Value& weight = p_.values[w];
+    if (!weight.IsConst() || weight.dims.size() < 2 || weight.consumers.size() < 3) continue;
+    std::vector<NodeId> chain;
+    for (const NodeId id : weight.consumers) {
+      const Node& node = p_.node(id);
+      const bool is_dense = node.op == Op::kMatMul || node.op == Op::kGemm || node.op == Op::kConv;
+      if (!is_dense || node.is_const || node.out.empty() || node.In(0) == kNone) continue;
+      if (!chain.empty() && !FollowsCheaply(node.In(0), p_.node(chain.back()).out[0])) {
+        if (chain.size() >= 3) break;
+        chain.clear();
+      }
+      chain.push_back(id);
+    }
+    if (chain.size() < 3 || told.count(chain.back())) continue;
+    // The other weights of the same cell tell of the same recurrence.
+    bool is_told = false;
+    for (const NodeId other : told) is_told = is_told || std::abs(other - chain.back()) < 64;
+    told.insert(chain.back());
+    if (is_told) continue;
+    Structure* structure = findings_.Add(
+        kS5, "unrolled recurrence", std::to_string(chain.size()) + " turns with the same weights");
+    for (const NodeId id : chain) findings_.AddSite(structure, id);
   }
 }
 
@@ -306,9 +363,10 @@ void State::Sequences() {
       for (const NodeId user :
            node.out.empty() ? std::vector<NodeId>() : p_.value(node.out[0]).consumers) {
         const Node& next = p_.node(user);
-        is_static = is_static && ((next.op == Op::kSequenceAt && next.In(1) != kNone &&
-                                   p_.value(next.In(1)).IsConst()) ||
-                                  next.op == Op::kConcatFromSequence);
+        is_static = is_static &&
+                    ((next.op == Op::kSequenceAt && next.In(1) != kNone &&
+                      p_.value(next.In(1)).IsConst()) ||
+                     (next.op == Op::kConcatFromSequence && node.op == Op::kSequenceConstruct));
       }
     } else if (node.op == Op::kSequenceAt || node.op == Op::kConcatFromSequence) {
       const Node* from = p_.ProducerOf(node.In(0));

@@ -24,7 +24,8 @@ def export(name, exporter, path):
     import torch
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model, inputs, how = MODELS[name]["make"]()
+    entry = MODELS[name]
+    model, inputs, how = entry["make"](exporter) if entry.get("by_exporter") else entry["make"]()
     kwargs = {"input_names": how.get("names")}
     if exporter == "old":
         kwargs.update(dynamo=False, opset_version=how.get("opset", 17), do_constant_folding=True)
@@ -101,7 +102,7 @@ def run(name, exporter, arguments):
         except subprocess.TimeoutExpired:
             return None, f"export took over {arguments.timeout} s"
         if done.returncode != 0:
-            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            lines = [line.strip() for line in done.stderr.splitlines() if "Error" in line or "not supported" in line]
             return None, "export failed: " + (lines[-1][:160] if lines else f"exit code {done.returncode}")
     scan = subprocess.run([str(arguments.mk), "scan", "--json", str(path)], capture_output=True, text=True, check=False)
     if not scan.stdout:
@@ -144,8 +145,13 @@ def main():
             shown = " ".join(f"{spot}:{counts[spot]}" for spot in found)
             print(f"{name:24}{exporter:10}{' '.join(expected):16}{' '.join(found):16}{report['nodes']:>7}  {shown}{note}",
                   flush=True)
-            if arguments.skeletons:
+            if arguments.skeletons and exporter in MODELS[name].get("skeleton", "old,new"):
                 strip(arguments.out / f"{name}-{exporter}.onnx", arguments.skeletons / f"{name}-{exporter}.onnx.gz")
+    if arguments.skeletons:
+        lines = [f"{path.name.split('.')[0]} {' '.join(MODELS[path.name.rsplit('-', 1)[0]]['expect'].split()) or 'none'}"
+                 for path in sorted(arguments.skeletons.glob("*.onnx.gz"))]
+        head = "# Weightless graphs of real exports, and the blind spots each hits (verify/scan/exports/models.py says why)."
+        (arguments.skeletons / "labels.txt").write_text("\n".join([head, *lines]) + "\n")
     print(f"{scanned} files, {len(SPOTS) * scanned} labels: {misses} missed, {alarms} false alarms")
     return 0
 
