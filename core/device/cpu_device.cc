@@ -107,7 +107,7 @@ class CpuDevice : public Device {
   absl::StatusOr<std::unique_ptr<Module>> LoadModule(const mk_kernel_image&) override {
     return absl::UnimplementedError("the cpu device runs CPU twins and loads no device code");
   }
-  absl::Status Launch(Stream&, Kernel&, const LaunchDims&, const void*, uint64_t) override {
+  absl::Status Launch(Stream&, DeviceKernel&, const LaunchDims&, const void*, uint64_t) override {
     return absl::UnimplementedError("the cpu device runs CPU twins and launches no device code");
   }
 

@@ -82,9 +82,9 @@ class Event {
 };
 
 // A function of a module. Lives as long as its module.
-class Kernel {
+class DeviceKernel {
  public:
-  virtual ~Kernel() = default;
+  virtual ~DeviceKernel() = default;
   virtual const std::string& name() const = 0;
 };
 
@@ -94,7 +94,7 @@ class Module {
   virtual ~Module() = default;
   // NOT_FOUND for a name that the image does not have. Blocks; never called during a run. The same
   // name yields the same kernel.
-  virtual absl::StatusOr<Kernel*> Find(const std::string& name) = 0;
+  virtual absl::StatusOr<DeviceKernel*> Find(const std::string& name) = 0;
 };
 
 struct LaunchDims {
@@ -136,7 +136,7 @@ class Device {
   // Starts a kernel with one parameter struct by value; `params` is read before it returns. Does
   // not wait. INTERNAL naming the kernel, the value and the bound for dims that the kernel or the
   // device does not allow. An error of the kernel itself comes from a later call.
-  virtual absl::Status Launch(Stream& stream, Kernel& kernel, const LaunchDims& dims,
+  virtual absl::Status Launch(Stream& stream, DeviceKernel& kernel, const LaunchDims& dims,
                               const void* params, uint64_t params_size_bytes) = 0;
 
   // UNAVAILABLE naming the error after which nothing works here any more: the process has to end.

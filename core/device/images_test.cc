@@ -60,7 +60,7 @@ class Picky : public Device {
   const DeviceFacts& facts() const override { return facts_; }
   absl::StatusOr<std::unique_ptr<Module>> LoadModule(const mk_kernel_image& image) override {
     struct Empty : Module {
-      absl::StatusOr<Kernel*> Find(const std::string&) override {
+      absl::StatusOr<DeviceKernel*> Find(const std::string&) override {
         return absl::NotFoundError("empty");
       }
     };
@@ -78,7 +78,7 @@ class Picky : public Device {
   }
   absl::Status CopyToDevice(Stream&, void*, const void*, uint64_t) override { return {}; }
   absl::Status CopyToHost(Stream&, void*, const void*, uint64_t) override { return {}; }
-  absl::Status Launch(Stream&, Kernel&, const LaunchDims&, const void*, uint64_t) override {
+  absl::Status Launch(Stream&, DeviceKernel&, const LaunchDims&, const void*, uint64_t) override {
     return {};
   }
   absl::Status Canary() override { return {}; }

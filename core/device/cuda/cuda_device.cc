@@ -64,7 +64,7 @@ class CudaDevice : public Device {
         CudaModule::Load(*context_, image, static_cast<int>(facts_.shared_bytes_per_block)));
     return std::unique_ptr<Module>(std::move(module));
   }
-  absl::Status Launch(Stream& stream, Kernel& kernel, const LaunchDims& dims, const void* params,
+  absl::Status Launch(Stream& stream, DeviceKernel& kernel, const LaunchDims& dims, const void* params,
                       uint64_t params_size_bytes) override;
 
   absl::Status Canary() override MK_EXCLUDES(service_mutex_);
@@ -168,7 +168,7 @@ absl::StatusOr<std::unique_ptr<DeviceBuffer>> CudaDevice::Allocate(uint64_t size
   return std::unique_ptr<DeviceBuffer>(std::move(buffer));
 }
 
-absl::Status CudaDevice::Launch(Stream& stream, Kernel& kernel, const LaunchDims& dims,
+absl::Status CudaDevice::Launch(Stream& stream, DeviceKernel& kernel, const LaunchDims& dims,
                                 const void* params, uint64_t params_size_bytes) {
   const auto& cuda_kernel = static_cast<const CudaKernel&>(kernel);
   MK_RETURN_IF_ERROR(cuda_kernel.Check(dims, params_size_bytes));

@@ -38,7 +38,7 @@ struct Scene {
   }
   const int count;
   std::unique_ptr<Stream> stream;
-  Kernel* kernel;
+  DeviceKernel* kernel;
   std::unique_ptr<DeviceBuffer> x, y;
 };
 

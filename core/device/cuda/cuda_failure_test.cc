@@ -72,7 +72,7 @@ class CudaFailureTest : public FakeCudaTest {
     return Compute(device, **stream, **kernel, **x, **y, **begin, **end);
   }
 
-  static absl::Status Compute(Device& device, Stream& stream, Kernel& kernel, DeviceBuffer& x,
+  static absl::Status Compute(Device& device, Stream& stream, DeviceKernel& kernel, DeviceBuffer& x,
                               DeviceBuffer& y, Event& begin, Event& end) {
     constexpr int kCount = 5000;
     std::vector<float> host(kCount), got(kCount);
@@ -213,7 +213,7 @@ TEST_F(CudaFailureTest, AfterAnIllegalAccessNothingIsLaunchedAndTheReasonIsKept)
   {
     const auto device = NewDevice(options);
     const auto module = LoadScale(*device);
-    Kernel* kernel = *module->Find("mk_scale");
+    DeviceKernel* kernel = *module->Find("mk_scale");
     const auto stream = *device->NewStream();
     const ScaleParams wild = {reinterpret_cast<float*>(0x1234), reinterpret_cast<float*>(0x5678), 1,
                               4};

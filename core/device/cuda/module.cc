@@ -84,10 +84,10 @@ absl::StatusOr<std::unique_ptr<CudaModule>> CudaModule::Load(CudaContext& contex
   return std::unique_ptr<CudaModule>(new CudaModule(context, module, shared_per_block));
 }
 
-absl::StatusOr<Kernel*> CudaModule::Find(const std::string& name) {
+absl::StatusOr<DeviceKernel*> CudaModule::Find(const std::string& name) {
   MutexLock lock(mutex_);
   const auto found = kernels_.find(name);
-  if (found != kernels_.end()) return static_cast<Kernel*>(found->second.get());
+  if (found != kernels_.end()) return static_cast<DeviceKernel*>(found->second.get());
   auto kernel = std::make_unique<CudaKernel>();
   kernel->name_ = name;
   const absl::Status status =
@@ -97,7 +97,7 @@ absl::StatusOr<Kernel*> CudaModule::Find(const std::string& name) {
                         absl::StrCat("kernel '", Printable(name), "': ", status.message()));
   }
   MK_RETURN_IF_ERROR(Prepare(*kernel));
-  return static_cast<Kernel*>((kernels_[name] = std::move(kernel)).get());
+  return static_cast<DeviceKernel*>((kernels_[name] = std::move(kernel)).get());
 }
 
 // All that a launch needs to know, and all that must be set, here: a run only launches.

@@ -13,7 +13,7 @@
 
 namespace mk {
 
-class CudaKernel : public Kernel {
+class CudaKernel : public DeviceKernel {
  public:
   const std::string& name() const override { return name_; }
   // INTERNAL naming the kernel, the value and the bound.
@@ -36,7 +36,7 @@ class CudaModule : public Module {
                                                           const mk_kernel_image& image,
                                                           int shared_per_block);
   ~CudaModule() override { MK_CUDA_RELEASE(context_, ModuleUnload, module_); }
-  absl::StatusOr<Kernel*> Find(const std::string& name) override MK_EXCLUDES(mutex_);
+  absl::StatusOr<DeviceKernel*> Find(const std::string& name) override MK_EXCLUDES(mutex_);
 
  private:
   CudaModule(CudaContext& context, cu::Module module, int shared_per_block)

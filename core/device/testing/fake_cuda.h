@@ -48,6 +48,7 @@ struct FakeCounts {
   uint64_t streams, events, modules, graphs, graph_execs;
   uint64_t pageable_copies;  // since the reset: asynchronous copies from or to memory not pinned
   uint64_t launches, graph_launches;  // since the reset: executed
+  uint64_t pending;                   // work on streams that has not been waited for
   uint64_t violations;
 };
 

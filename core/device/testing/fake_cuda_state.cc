@@ -181,6 +181,7 @@ void Count(FakeCounts* counts) {
   counts->pageable_copies = s.pageable_copies;
   counts->launches = s.launches;
   counts->graph_launches = s.graph_launches;
+  for (const auto& [handle, stream] : s.streams) counts->pending += stream.pending.size();
   counts->violations = s.violations.size();
 }
 
