@@ -1,4 +1,4 @@
-/* The contract between the daemon ("host") and a model pack, version 1.0.
+/* The contract between the daemon ("host") and a model pack, version 1.1.
  *
  * A pack is a shared object that exports ONE data symbol, `mk_pack_entry` (MK_PACK_ENTRY_SYMBOL),
  * of type `mk_pack`. The host reads its first five fields before it calls anything, and refuses by
@@ -41,7 +41,7 @@ extern "C" {
 
 #define MK_PACK_MAGIC UINT64_C(0x31304b4341504b4d) /* the bytes "MKPACK01", little-endian */
 #define MK_ABI_MAJOR 1u
-#define MK_ABI_MINOR 0u
+#define MK_ABI_MINOR 1u
 #define MK_PACK_ENTRY_SYMBOL "mk_pack_entry"
 
 /* ---- Status: numerically gRPC's codes
@@ -134,6 +134,8 @@ typedef struct mk_files_service {
  * I/O. */
 #define MK_SERVICE_WEIGHTS "mk.weights/1"
 #define MK_WEIGHT_OPTIONAL 1u /* absent from the file is no error; `found` tells */
+/* Since 1.1: `data` is the pack's own host memory, for values that it folds before `upload`. */
+#define MK_WEIGHT_HOST 2u
 typedef struct mk_weight {
   const char* name; /* C string: the tensor's name in the file */
   mk_dtype
@@ -156,7 +158,11 @@ typedef struct mk_weights_service {
    * surplus (in the file but not listed), misshapen, of a type that does not convert, or not
    * finite. */
   mk_status (*load)(void* self, const char* file, mk_weight* weights, mk_u64 count);
+  /* Since 1.1. Copies host memory into memory from `allocate`, and waits until it is there. The
+   * only way to write to it on a device whose memory the host cannot address; works on all. */
+  mk_status (*upload)(void* self, void* device, const void* host, mk_u64 size_bytes);
 } mk_weights_service;
+#define MK_WEIGHTS_SERVICE_SIZE_1_0 ((mk_u32)offsetof(mk_weights_service, upload))
 
 /* "mk.parallel/1": the host's thread pool. Calls `body(arg, begin, end)` over disjoint ranges that
  * cover [0, count), each at least `grain` long but for the last; returns when all have returned.
@@ -221,9 +227,38 @@ typedef struct mk_image_service {
   const char* (*last_error)(void* self);
 } mk_image_service;
 
-/* "mk.kernels/1": device code, on devices that have any. Absent on the CPU device, where an op runs
- * its CPU twin. Its table comes with the CUDA device; the id is reserved here. */
+/* "mk.kernels/1", since 1.1: device code. NULL on the CPU device, where an op runs its CPU twin,
+ * and on hosts of 1.0. Only during `create`. */
 #define MK_SERVICE_KERNELS "mk.kernels/1"
+typedef mk_u32 mk_image_kind;
+#define MK_IMAGE_CUBIN 1u /* machine code for exactly `sm` */
+#define MK_IMAGE_PTX \
+  2u /* text that ends in NUL, compiled by the driver for a GPU of `sm` or later */
+#define MK_IMAGE_EMULATED 3u /* a module of the emulator; in the test variant of a pack only */
+typedef struct mk_kernel_image {
+  mk_image_kind kind;
+  mk_u32 sm;           /* compute capability times ten: 87, 110; 0 for EMULATED */
+  mk_u32 least_driver; /* the least CUDA version of a driver that can read it: 12060 is 12.6 */
+  mk_u32 reserved;
+  const void* data; /* uncompressed; alive until `destroy` has returned */
+  mk_u64 size_bytes;
+} mk_kernel_image;
+typedef struct mk_module mk_module; /* the host's own; unloaded by it after `destroy` */
+typedef struct mk_kernel mk_kernel; /* the host's own; lives as long as its module */
+typedef struct mk_kernels_service {
+  mk_u32 struct_size;
+  mk_u32 reserved;
+  void* self;
+  /* Loads the best of `images`: those made for this device by their tags, machine code before PTX,
+   * then what needs the newest driver; the first that the driver takes. Which one is told in the
+   * host's log. `name` (C string) is for messages. FAILED_PRECONDITION when none fits, with the
+   * reason per image. */
+  mk_status (*load)(void* self, const char* name, const mk_kernel_image* images, mk_u64 count,
+                    mk_module** module);
+  /* The kernel `name` (C string) of a module: an extern "C" __global__ function that takes one
+   * struct by value. NOT_FOUND names module and kernel. */
+  mk_status (*kernel)(void* self, mk_module* module, const char* name, mk_kernel** kernel);
+} mk_kernels_service;
 
 /* The host as a pack sees it. One per model; lives until `destroy` has returned. */
 typedef struct mk_host {
@@ -261,6 +296,16 @@ typedef struct mk_signature {
 /* ---- run
  * ------------------------------------------------------------------------------------------------------
  */
+/* One start of a kernel. Since 1.1. */
+typedef struct mk_launch {
+  mk_u32 struct_size;
+  mk_u32 shared_bytes; /* dynamic shared memory per block */
+  mk_u32 grid[3];      /* blocks; y and z at most 65535 */
+  mk_u32 block[3];     /* threads */
+  const void* params;  /* the kernel's one struct */
+  mk_u64 params_size_bytes;
+} mk_launch;
+
 /* One request, as the host lends it to the pack for the length of one `run`. Only on the thread
  * that called `run`. */
 typedef struct mk_run {
@@ -271,8 +316,8 @@ typedef struct mk_run {
       inputs; /* in the signature's order, without those the request left out; checked against it */
   void (*set_error)(void* self, const char* message, mk_u64 size);
   /* Memory for an output; written by the pack until `run` returns. Each output once. `size_bytes`
-   * must be the product of shape and element size, but for BYTES, where it is the packed size. Host
-   * memory on the CPU device.
+   * must be the product of shape and element size, but for BYTES, where it is the packed size.
+   * Memory of the device (BYTES: of the host); the host copies it back after `run`.
    * `*data` may be NULL when the size is 0. A pack produces all its outputs: one that the
    * request did not ask for gets memory too, and is dropped. */
   mk_status (*output)(void* self, const char* name, mk_dtype dtype, mk_u32 rank,
@@ -295,7 +340,38 @@ typedef struct mk_run {
   mk_i32 (*parameter_string)(void* self, const char* key, const char** value, mk_u64* size);
   /* Monotonic clock in nanoseconds. */
   mk_u64 (*now_ns)(void* self);
+
+  /* ---- since 1.1 ----
+   * On a device with memory of its own, the host has copied the inputs there before `run`, and
+   * copies the outputs back after it; both lie in the lane's scratch, beside what `scratch` gives,
+   * so the scratch that the manifest declares covers them too.
+   *
+   * Runs that look the same (the same inputs by name, type and shape, and the same parameters) are
+   * replayed as a graph of their launches, without calling `run`, once two of them went well. So a
+   * `run` decides nothing by anything else. What cannot be replayed is never captured: a run with
+   * BYTES inputs or outputs, one that called `copy_to_host` or `copy_to_device`, and all runs of a
+   * pack that offers the extension "mk.capture/1" with MK_CAPTURE_NEVER. */
+
+  /* Starts a kernel in the order of this run, and does not wait. `launch` and its params are read
+   * before it returns. UNIMPLEMENTED on the CPU device. INTERNAL naming the kernel and the bound
+   * for sizes that it does not allow. What goes wrong on the device comes out after `run`. */
+  mk_status (*launch)(void* self, mk_kernel* kernel, const mk_launch* launch);
+  /* In the order of this run. `copy_to_host` waits until all before it is done, `copy_to_device`
+   * takes the bytes before it returns. For what the host must decide; not for inputs and outputs.
+   */
+  mk_status (*copy_to_host)(void* self, void* host, const void* device, mk_u64 size_bytes);
+  mk_status (*copy_to_device)(void* self, void* device, const void* host, mk_u64 size_bytes);
 } mk_run;
+#define MK_RUN_SIZE_1_0 ((mk_u32)offsetof(mk_run, launch))
+
+/* An answer of `mk_pack.extension`: how the pack stands to graphs. Without it, MK_CAPTURE_RUNS. */
+#define MK_EXTENSION_CAPTURE "mk.capture/1"
+#define MK_CAPTURE_RUNS 0u
+#define MK_CAPTURE_NEVER 1u /* `run` decides by more than shapes and parameters */
+typedef struct mk_capture_extension {
+  mk_u32 struct_size;
+  mk_u32 capture;
+} mk_capture_extension;
 
 /* ---- The pack
  * -------------------------------------------------------------------------------------------------

@@ -143,7 +143,14 @@ absl::Status CheckDevice(const Config& config) {
   // Less than this is a slip in the unit.
   constexpr uint64_t kLeastBudget = 1 << 20;
   constexpr uint64_t kMostBudget = std::numeric_limits<int64_t>::max();
-  if (config.device != "cpu") return Refuse("device", Quoted(config.device), "\"cpu\"");
+  const std::string prefix = "cuda:";
+  int32_t ordinal = 0;
+  const bool numbered = config.device.substr(0, prefix.size()) == prefix &&
+                        absl::SimpleAtoi(config.device.substr(prefix.size()), &ordinal) &&
+                        absl::StrCat(prefix, ordinal) == config.device && ordinal >= 0;
+  if (config.device != "cpu" && config.device != "cuda" && !numbered) {
+    return Refuse("device", Quoted(config.device), "\"cpu\", \"cuda\" or \"cuda:N\"");
+  }
   const uint64_t budget = config.device_budget_bytes;
   if (budget != 0 && (budget < kLeastBudget || budget > kMostBudget)) {
     return Refuse("device_budget_bytes", absl::StrCat(budget),

@@ -18,9 +18,9 @@ struct Config {
   std::string repository;                 // root folder of the packs; required
   std::vector<std::string> load;          // packs to load at start; "*": all
   std::string version_policy = "latest";  // see core/loader/version_policy.h
-  std::string device = "cpu";
-  uint64_t device_budget_bytes = 0;                // 0: the device decides
-  int threads = 0;                                 // of the CPU pool; 0: all cores allowed
+  std::string device = "cpu";        // or "cuda", "cuda:N": what is asked for, and never another
+  uint64_t device_budget_bytes = 0;  // 0: the device decides
+  int threads = 0;                   // of the CPU pool; 0: all cores allowed
   std::string grpc_address = "127.0.0.1:8001";     // host:port (port 0: a free one) or unix:PATH
   std::string metrics_address = "127.0.0.1:8002";  // host:port; "": no endpoint
   int64_t max_message_bytes = 64 << 20;            // 1 .. 2^31 - 1, both ways

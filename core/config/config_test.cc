@@ -126,6 +126,8 @@ TEST(ValidateConfig, BoundsThemselvesAreLegal) {
       [](Config& c) { c.drain_timeout_seconds = 0; },
       [](Config& c) { c.total_max_requests = c.queue_max_requests = 1; },
       [](Config& c) { c.device_budget_bytes = 1 << 20; },
+      [](Config& c) { c.device = "cuda"; },
+      [](Config& c) { c.device = "cuda:1"; },
       [](Config& c) { c.threads = 1024; },
   };
   for (const auto& change : changes) {
@@ -187,6 +189,10 @@ TEST(ValidateConfig, RefusesEachFieldOutsideItsRule) {
       {"version_policy", "9223372036854775808",
        [](Config& c) { c.version_policy = "9223372036854775808"; }},
       {"device", "\"gpu\"", [](Config& c) { c.device = "gpu"; }},
+      {"device", "\"cuda:\"", [](Config& c) { c.device = "cuda:"; }},
+      {"device", "\"cuda:-1\"", [](Config& c) { c.device = "cuda:-1"; }},
+      {"device", "\"cuda:01\"", [](Config& c) { c.device = "cuda:01"; }},
+      {"device", "\"cuda0\"", [](Config& c) { c.device = "cuda0"; }},
       {"device_budget_bytes", "1048575", [](Config& c) { c.device_budget_bytes = 1048575; }},
       {"device_budget_bytes", "1048576", [](Config& c) { c.device_budget_bytes = UINT64_MAX; }},
       {"threads", "-1", [](Config& c) { c.threads = -1; }},

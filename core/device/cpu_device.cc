@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -39,6 +40,22 @@ class CpuStream : public Stream {
   absl::Status Synchronize() override { return absl::OkStatus(); }
 };
 
+class CpuEvent : public Event {
+ public:
+  absl::Status Record(Stream&) override {
+    at_ = std::chrono::steady_clock::now();
+    return absl::OkStatus();
+  }
+  absl::Status Synchronize() override { return absl::OkStatus(); }
+  absl::StatusOr<double> MillisecondsSince(Event& begin) override {
+    return std::chrono::duration<double, std::milli>(at_ - static_cast<CpuEvent&>(begin).at_)
+        .count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point at_;
+};
+
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(DeviceFacts facts) : facts_(std::move(facts)) {}
@@ -69,9 +86,13 @@ class CpuDevice : public Device {
   }
 
   uint64_t in_use_bytes() const override { return in_use_.load(); }
+  uint64_t free_bytes() const override { return MemInfoBytes("MemAvailable"); }
 
   absl::StatusOr<std::unique_ptr<Stream>> NewStream() override {
     return std::make_unique<CpuStream>();
+  }
+  absl::StatusOr<std::unique_ptr<Event>> NewEvent() override {
+    return std::make_unique<CpuEvent>();
   }
 
   absl::Status CopyToDevice(Stream&, void* device, const void* host, uint64_t size) override {
@@ -83,10 +104,10 @@ class CpuDevice : public Device {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<Module>> LoadModule(const void*, uint64_t) override {
+  absl::StatusOr<std::unique_ptr<Module>> LoadModule(const mk_kernel_image&) override {
     return absl::UnimplementedError("the cpu device runs CPU twins and loads no device code");
   }
-  absl::Status Launch(Stream&, void*, const LaunchDims&, const void*, uint64_t) override {
+  absl::Status Launch(Stream&, DeviceKernel&, const LaunchDims&, const void*, uint64_t) override {
     return absl::UnimplementedError("the cpu device runs CPU twins and launches no device code");
   }
 

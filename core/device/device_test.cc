@@ -55,7 +55,7 @@ TEST(CpuDevice, ZeroBudgetTakesFromMemAvailable) {
 TEST(CpuDevice, CanaryAnswersAndDeviceCodeIsRefused) {
   auto device = Cpu(1 << 20);
   EXPECT_TRUE(device->Canary().ok());
-  EXPECT_EQ(device->LoadModule(nullptr, 0).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(device->LoadModule({}).status().code(), absl::StatusCode::kUnimplemented);
 }
 
 TEST(MemoryAccount, CountsLiveAndPeakAndRefusesPastDeclared) {

@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/text.h"
 #include "core/loader/manifest.h"
+#include "core/loader/model_device.h"
 #include "core/weights/weight_stream.h"
 
 namespace mk {
@@ -71,10 +72,10 @@ class LoadedModel::Host {
   Host(const SealedPack& sealed, MemoryAccount& memory, Device& device,
        const HostServices& services, LogFunction log)
       : sealed_(sealed),
-        memory_(memory),
-        device_(device),
         services_(services),
-        log_(std::move(log)) {
+        log_(std::move(log)),
+        device_(device, memory,
+                [this](int level, const std::string& message) { Log(level, message); }) {
     log_table_ = {sizeof log_table_, 0, this,
                   [](void* self, mk_i32 level, const char* text, mk_u64 size) {
                     Of(self).Log(level, std::string_view(text, size));
@@ -85,10 +86,22 @@ class LoadedModel::Host {
                     },
                     [](void* self, const char* key) { return Of(self).Parameter(key); }};
     weights_table_ = {
-        sizeof weights_table_, 0, this,
+        sizeof weights_table_,
+        0,
+        this,
         [](void* self, mk_u64 size, void** data) { return Of(self).Allocate(size, data); },
         [](void* self, const char* file, mk_weight* weights, mk_u64 count) {
           return Of(self).LoadWeights(file, weights, count);
+        },
+        [](void* self, void* to, const void* from, mk_u64 size) {
+          return Of(self).Upload(to, from, size);
+        }};
+    kernels_table_ = {
+        sizeof kernels_table_, 0, this,
+        [](void* self, const char* name, const mk_kernel_image* images, mk_u64 count,
+           mk_module** module) { return Of(self).LoadModule(name, images, count, module); },
+        [](void* self, mk_module* module, const char* name, mk_kernel** kernel) {
+          return Of(self).FindKernel(module, name, kernel);
         }};
     table_ = {sizeof table_,
               MK_ABI_MINOR,
@@ -100,12 +113,8 @@ class LoadedModel::Host {
               device.facts().kind.c_str()};
   }
 
-  ~Host() { ReleaseMemory(); }
-
-  void ReleaseMemory() {
-    for (auto& buffer : buffers_) memory_.Release(Region::kWeights, buffer->size_bytes());
-    buffers_.clear();
-  }
+  // Gives back what the model has on the device. REQUIRES that it is destroyed.
+  void ReleaseDevice() { device_.Release(); }
 
   const mk_host* table() const { return &table_; }
 
@@ -128,6 +137,7 @@ class LoadedModel::Host {
     if (name == MK_SERVICE_LOG) return &log_table_;
     if (name == MK_SERVICE_FILES) return &files_table_;
     if (name == MK_SERVICE_WEIGHTS) return &weights_table_;
+    if (name == MK_SERVICE_KERNELS) return device_.has_kernels() ? &kernels_table_ : nullptr;
     return services_.Find(id);
   }
 
@@ -160,15 +170,30 @@ class LoadedModel::Host {
   }
 
   mk_status Allocate(mk_u64 size, void** data) {
-    const absl::Status charged = memory_.Charge(Region::kWeights, size);
-    if (!charged.ok()) return Fail(charged);
-    auto buffer = device_.Allocate(size);
-    if (!buffer.ok()) {
-      memory_.Release(Region::kWeights, size);
-      return Fail(buffer.status());
-    }
-    *data = (*buffer)->data();
-    buffers_.push_back(*std::move(buffer));
+    const auto memory = device_.Allocate(size);
+    if (!memory.ok()) return Fail(memory.status());
+    *data = *memory;
+    return MK_OK;
+  }
+
+  mk_status Upload(void* to, const void* from, mk_u64 size) {
+    absl::Status status = device_.Upload(to, from, size);
+    if (status.ok()) status = device_.Wait();
+    return status.ok() ? MK_OK : Fail(status);
+  }
+
+  mk_status LoadModule(const char* name, const mk_kernel_image* images, mk_u64 count,
+                       mk_module** module) {
+    const auto loaded = device_.LoadModule(name, absl::MakeConstSpan(images, count));
+    if (!loaded.ok()) return Fail(loaded.status());
+    *module = reinterpret_cast<mk_module*>(*loaded);
+    return MK_OK;
+  }
+
+  mk_status FindKernel(mk_module* module, const char* name, mk_kernel** kernel) {
+    const auto found = device_.FindKernel(reinterpret_cast<Module*>(module), name);
+    if (!found.ok()) return Fail(found.status());
+    *kernel = reinterpret_cast<mk_kernel*>(*found);
     return MK_OK;
   }
 
@@ -182,21 +207,28 @@ class LoadedModel::Host {
     for (const auto& entry : sealed_.manifest.files()) {
       if (entry.name() == file) digest = entry.sha256();
     }
-    const absl::Status status =
-        StreamWeights(found->second.get(), {file, digest}, absl::MakeSpan(weights, count));
+    WeightStreamOptions options = {file, digest, nullptr};
+    if (device_.remote()) {
+      options.place = [this](void* to, const void* from, uint64_t size) {
+        return device_.Upload(to, from, size);
+      };
+    }
+    absl::Status status =
+        StreamWeights(found->second.get(), options, absl::MakeSpan(weights, count));
+    const absl::Status placed = device_.Wait();
+    if (status.ok()) status = placed;
     return status.ok() ? MK_OK : Fail(status);
   }
 
   const SealedPack& sealed_;
-  MemoryAccount& memory_;
-  Device& device_;
   const HostServices& services_;
   const LogFunction log_;
   mk_host table_;
   mk_log_service log_table_;
   mk_files_service files_table_;
   mk_weights_service weights_table_;
-  std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
+  mk_kernels_service kernels_table_;
+  ModelDevice device_;
   std::string error_;
 };
 
@@ -247,7 +279,7 @@ absl::Status LoadedModel::Unload(bool* retired) {
   if (library_ == nullptr) return absl::OkStatus();
   if (model_ != nullptr) pack().destroy(model_);
   model_ = nullptr;
-  if (host_ != nullptr) host_->ReleaseMemory();
+  if (host_ != nullptr) host_->ReleaseDevice();
   *retired = !library_->Close();
   host_.reset();
   library_.reset();

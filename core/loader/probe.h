@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "core/loader/sealed_pack.h"
@@ -16,6 +17,9 @@ struct ProbeOptions {
   std::string path;             // of mergekernel-probe
   double timeout_seconds = 60;  // after it the child is killed
   int threads = 1;              // of the child's pool
+  std::string device = "cpu";   // as OpenDevice takes it
+  // "NAME=value": all that the child gets of the environment, for a driver that needs some.
+  std::vector<std::string> environment = {};
 };
 
 // Starts mergekernel-probe by posix_spawn (the daemon is never forked) with the sealed bytes as
@@ -24,8 +28,10 @@ struct ProbeOptions {
 // thread.
 absl::Status RunProbe(const SealedPack& pack, const ProbeOptions& options);
 
-// What the child does, in this process. `device_kind` "cpu".
-absl::Status TryPack(std::shared_ptr<const SealedPack> pack, int threads);
+// What the child does, in this process. On a device with graphs each golden case runs three times:
+// by launches, captured, and replayed.
+absl::Status TryPack(std::shared_ptr<const SealedPack> pack, int threads,
+                     const std::string& device_name);
 
 // The main function of mergekernel-probe.
 int ProbeMain(int argc, char** argv);

@@ -69,14 +69,16 @@ class Launch {
   }
   void AddArgument(std::string argument) { arguments_.push_back(std::move(argument)); }
 
-  absl::StatusOr<pid_t> Start() {
+  absl::StatusOr<pid_t> Start(std::vector<std::string> variables) {
     std::vector<char*> argv;
     for (std::string& argument : arguments_) argv.push_back(argument.data());
     argv.push_back(nullptr);
-    char* environment[] = {nullptr};
+    std::vector<char*> environment;
+    for (std::string& variable : variables) environment.push_back(variable.data());
+    environment.push_back(nullptr);
     pid_t pid = 0;
-    const int error =
-        posix_spawn(&pid, arguments_[0].c_str(), &actions_, nullptr, argv.data(), environment);
+    const int error = posix_spawn(&pid, arguments_[0].c_str(), &actions_, nullptr, argv.data(),
+                                  environment.data());
     if (error != 0) {
       return absl::InternalError(absl::StrCat("probe cannot be started: ", std::strerror(error)));
     }
@@ -186,6 +188,7 @@ absl::Status RunProbe(const SealedPack& pack, const ProbeOptions& options) {
     MK_RETURN_IF_ERROR(launch.Move(output.write.get(), 2));
     MK_RETURN_IF_ERROR(launch.Move(result.write.get(), kResultFd));
     launch.AddArgument(absl::StrCat("--threads=", options.threads));
+    launch.AddArgument(absl::StrCat("--device=", options.device));
     MK_RETURN_IF_ERROR(launch.AddFile("--manifest=", "manifest", pack.manifest_file->fd()));
     for (const auto& [name, file] : pack.small) {
       MK_RETURN_IF_ERROR(launch.AddFile("--small=", name, file->fd()));
@@ -193,7 +196,7 @@ absl::Status RunProbe(const SealedPack& pack, const ProbeOptions& options) {
     for (const auto& [name, fd] : pack.weights) {
       MK_RETURN_IF_ERROR(launch.AddFile("--weights=", name, fd.get()));
     }
-    MK_ASSIGN_OR_RETURN(pid, launch.Start());
+    MK_ASSIGN_OR_RETURN(pid, launch.Start(options.environment));
   }
   result.write = Fd();
   output.write = Fd();

@@ -348,6 +348,8 @@ absl::StatusOr<std::unique_ptr<Registry>> Registry::Create(RegistryOptions optio
     ProbeOptions probe_options;
     probe_options.path = options.probe_path;
     probe_options.timeout_seconds = options.probe_timeout_seconds;
+    probe_options.device = options.probe_device;
+    probe_options.environment = options.probe_environment;
     probe = [probe_options](const SealedPack& pack) { return RunProbe(pack, probe_options); };
   }
   return std::unique_ptr<Registry>(std::make_unique<RegistryImpl>(

@@ -52,6 +52,8 @@ struct RegistryOptions {
   std::string root;        // the repository; must exist
   std::string probe_path;  // mergekernel-probe
   double probe_timeout_seconds = 60;
+  std::string probe_device = "cpu";            // see ProbeOptions
+  std::vector<std::string> probe_environment;  // see ProbeOptions
   double drain_timeout_seconds = 30;
   VersionPolicy default_policy;
   std::string state_file;  // remembers packs that brought the daemon down; "": no quarantine

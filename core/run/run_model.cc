@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "core/base/dtype.h"
 #include "core/base/status_macros.h"
 #include "core/base/text.h"
+#include "core/run/run.h"
 #include "core/run/validate.h"
 
 namespace mk {
@@ -19,65 +21,23 @@ namespace {
 
 constexpr size_t kMaxMessage = 1024;
 
-// The `self` of one mk_run: what the functions of its table work on.
-class Run {
- public:
-  Run(const RunEnvironment& environment, const InferRequest& request, const StopSignal& stop)
-      : environment_(environment),
-        request_(request),
-        stop_(stop),
-        produced_(environment.signature.outputs.size()) {}
+}  // namespace
 
-  absl::StatusOr<InferResponse> Execute();
-
- private:
-  static Run& Of(void* self) { return *static_cast<Run*>(self); }
-
-  // Keeps a failure of the host's own, so that the client gets its message even if the pack passes
-  // on the code alone.
-  mk_status Fail(const absl::Status& status) {
-    message_ = std::string(status.message());
-    return static_cast<mk_status>(status.code());
+mk_status Run::Breach(std::string message) {
+  // The first one; what follows may come of it.
+  if (breach_.ok()) {
+    breach_ = absl::InternalError(
+        absl::StrCat("pack '", environment_.pack.name, "': ", std::move(message)));
   }
-  // A pack that breaks the contract: its request fails, whatever the pack makes of the code.
-  mk_status Breach(std::string message) {
-    // The first one; what follows may come of it.
-    if (breach_.ok()) {
-      breach_ = absl::InternalError(
-          absl::StrCat("pack '", environment_.pack.name, "': ", std::move(message)));
-    }
-    return MK_INTERNAL;
-  }
+  return MK_INTERNAL;
+}
 
-  mk_status Output(const char* name, mk_dtype dtype, mk_u32 rank, const mk_i64* shape,
-                   mk_u64 size_bytes, void** data);
-  mk_status Scratch(mk_u64 size_bytes, void** data) {
-    const absl::StatusOr<void*> memory = environment_.scratch.Allocate(size_bytes);
-    if (!memory.ok()) return Fail(memory.status());
-    *data = *memory;
-    return MK_OK;
-  }
-  bool DeadlinePassed() const { return environment_.clock.NowNs() >= stop_.deadline_ns; }
-
-  template <typename T>
-  const T* Find(const char* key) const {
-    for (const auto& [name, value] : request_.parameters) {
-      if (name == key) return std::get_if<T>(&value);
-    }
-    return nullptr;
-  }
-
-  mk_run Table(const std::vector<mk_tensor>& inputs);
-  absl::Status Verdict(mk_status code);
-  absl::StatusOr<InferResponse> Collect();
-
-  const RunEnvironment& environment_;
-  const InferRequest& request_;
-  const StopSignal& stop_;
-  std::vector<std::optional<OutputTensor>> produced_;  // by the signature's order
-  std::string message_;
-  absl::Status breach_;
-};
+mk_status Run::Scratch(mk_u64 size_bytes, void** data) {
+  const absl::StatusOr<void*> memory = environment_.scratch.Allocate(size_bytes);
+  if (!memory.ok()) return Fail(memory.status());
+  *data = *memory;
+  return MK_OK;
+}
 
 mk_status Run::Output(const char* name, mk_dtype dtype, mk_u32 rank, const mk_i64* shape,
                       mk_u64 size_bytes, void** data) {
@@ -111,6 +71,12 @@ mk_status Run::Output(const char* name, mk_dtype dtype, mk_u32 rank, const mk_i6
   if (!block.ok()) return Fail(block.status());
   *data = block->data();
   tensor.block = *std::move(block);
+  if (environment_.lane != nullptr && dtype != MK_DTYPE_BYTES) {
+    // From the end of the scratch, so that the pack's scopes do not end it.
+    const absl::StatusOr<void*> memory = environment_.scratch.AllocateEnd(size_bytes);
+    if (!memory.ok()) return Fail(memory.status());
+    *data = device_outputs_[i] = *memory;
+  }
   produced_[i] = std::move(tensor);
   return MK_OK;
 }
@@ -135,6 +101,12 @@ mk_run Run::Table(const std::vector<mk_tensor>& inputs) {
   run.scratch_release = [](void* self, mk_u64 mark) {
     Of(self).environment_.scratch.Release(mark);
   };
+  AddRequestFunctions(run);
+  AddDeviceFunctions(run);
+  return run;
+}
+
+void Run::AddRequestFunctions(mk_run& run) {
   run.cancelled = [](void* self) -> mk_i32 {
     const Run& r = Of(self);
     return r.stop_.cancelled.load(std::memory_order_relaxed) || r.DeadlinePassed();
@@ -165,7 +137,6 @@ mk_run Run::Table(const std::vector<mk_tensor>& inputs) {
   run.now_ns = [](void* self) -> mk_u64 {
     return static_cast<mk_u64>(Of(self).environment_.clock.NowNs());
   };
-  return run;
 }
 
 absl::Status Run::Verdict(mk_status code) {
@@ -184,7 +155,7 @@ absl::Status Run::Verdict(mk_status code) {
   return absl::Status(static_cast<absl::StatusCode>(code), Printable(message_, kMaxMessage));
 }
 
-absl::StatusOr<InferResponse> Run::Collect() {
+absl::Status Run::CheckOutputs() {
   const std::vector<TensorSpec>& specs = environment_.signature.outputs;
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!produced_[i]) {
@@ -202,6 +173,11 @@ absl::StatusOr<InferResponse> Run::Collect() {
       return breach_;
     }
   }
+  return absl::OkStatus();
+}
+
+InferResponse Run::Collect() {
+  const std::vector<TensorSpec>& specs = environment_.signature.outputs;
   InferResponse response;
   if (request_.outputs.empty()) {
     for (auto& tensor : produced_) response.outputs.push_back(*std::move(tensor));
@@ -214,22 +190,33 @@ absl::StatusOr<InferResponse> Run::Collect() {
   return response;
 }
 
-absl::StatusOr<InferResponse> Run::Execute() {
+std::vector<mk_tensor> Run::Inputs(const std::vector<void*>& data) const {
   std::vector<mk_tensor> inputs;
   inputs.reserve(request_.inputs.size());
-  for (const InputTensor& input : request_.inputs) {
+  for (size_t i = 0; i < request_.inputs.size(); ++i) {
+    const InputTensor& input = request_.inputs[i];
+    const void* place = i < data.size() && data[i] != nullptr ? data[i] : input.data;
     inputs.push_back({input.name.c_str(), input.dtype, static_cast<mk_u32>(input.shape.size()),
-                      input.shape.data(), input.data, input.size_bytes});
+                      input.shape.data(), place, input.size_bytes});
   }
-  const mk_run table = Table(inputs);
-  environment_.scratch.Reset();
-  const mk_status code = environment_.pack.run(environment_.model, &table);
-  environment_.scratch.Reset();
-  MK_RETURN_IF_ERROR(Verdict(code));
-  return Collect();
+  return inputs;
 }
 
-}  // namespace
+// The pack's run, its verdict, and whether all it promised is there.
+absl::Status Run::CallPack(const std::vector<mk_tensor>& inputs) {
+  const mk_run table = Table(inputs);
+  MK_RETURN_IF_ERROR(Verdict(environment_.pack.run(environment_.model, &table)));
+  return CheckOutputs();
+}
+
+absl::StatusOr<InferResponse> Run::Execute() {
+  if (environment_.lane != nullptr) return ExecuteOnDevice(*environment_.lane);
+  environment_.scratch.Reset();
+  const absl::Status status = CallPack(Inputs({}));
+  environment_.scratch.Reset();
+  MK_RETURN_IF_ERROR(status);
+  return Collect();
+}
 
 absl::StatusOr<InferResponse> RunModel(const RunEnvironment& environment,
                                        const InferRequest& request, const StopSignal& stop) {

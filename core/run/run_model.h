@@ -10,6 +10,7 @@
 #include "core/abi/mk_pack.h"
 #include "core/base/clock.h"
 #include "core/device/arena.h"
+#include "core/run/device_lane.h"
 #include "core/run/host_pool.h"
 #include "core/run/request.h"
 
@@ -22,6 +23,7 @@ struct RunEnvironment {
   Arena& scratch;  // reset before and after
   HostPool& outputs;
   const Clock& clock;
+  DeviceLane* lane = nullptr;  // on a device with memory of its own; see DeviceLane::Create
 };
 
 // When to stop early: polled by the pack through `mk_run.cancelled`.
@@ -34,7 +36,10 @@ struct StopSignal {
 // hands back: every output of the signature produced exactly once with its dtype and a fitting
 // shape and size, asked for or not, and BYTES well packed (INTERNAL naming pack and output
 // otherwise). The pack's own failure comes back with its code and message. Blocks as long as the
-// pack does.
+// pack does, and on a device until all that the run started there is done.
+//
+// With a lane: inputs are copied to the device and outputs back, both through the lane's scratch; a
+// run that went well twice is replayed as a graph without the pack (mk_run tells when).
 absl::StatusOr<InferResponse> RunModel(const RunEnvironment& environment,
                                        const InferRequest& request, const StopSignal& stop);
 

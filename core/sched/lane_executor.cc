@@ -21,6 +21,7 @@
 #include "core/device/arena.h"
 #include "core/loader/executor.h"
 #include "core/loader/generation.h"
+#include "core/run/device_lane.h"
 #include "core/run/host_pool.h"
 #include "core/run/run_model.h"
 #include "core/sched/lane_queue.h"
@@ -63,7 +64,7 @@ class LaneExecutor : public Executor {
   void StartThread(const char* name, std::function<void()> body);
   void LaneLoop(int lane);
   void TimerLoop();
-  absl::StatusOr<InferResponse> Run(Arena& scratch, Job& job);
+  absl::StatusOr<InferResponse> Run(int lane, Job& job);
 
   const std::string model_name_;
   const mk_pack& pack_;
@@ -72,9 +73,11 @@ class LaneExecutor : public Executor {
   HostPool& outputs_;
   const Clock& clock_;
   const std::shared_ptr<LaneQueue> queue_;
-  std::vector<std::unique_ptr<Arena>> scratch_;  // by lane; fixed once the threads run
-  Mutex stop_mutex_;                             // a second Stop waits for the first
-  std::vector<std::thread> threads_;             // the lanes and the timer
+  // By lane; fixed once the threads run.
+  std::vector<std::unique_ptr<Arena>> scratch_;
+  std::vector<std::unique_ptr<DeviceLane>> device_lanes_;  // null on the CPU device
+  Mutex stop_mutex_;                                       // a second Stop waits for the first
+  std::vector<std::thread> threads_;                       // the lanes and the timer
 };
 
 absl::Status LaneExecutor::Start(Generation& generation) {
@@ -88,6 +91,13 @@ absl::Status LaneExecutor::Start(Generation& generation) {
                                        model_name_, "': ", arena.status().message()));
     }
     scratch_.push_back(*std::move(arena));
+    auto device_lane = DeviceLane::Create(generation.device(), AllowsCapture(pack_));
+    if (!device_lane.ok()) {
+      return absl::Status(device_lane.status().code(),
+                          absl::StrCat("stream of lane ", i + 1, " of ", lanes, " of model '",
+                                       model_name_, "': ", device_lane.status().message()));
+    }
+    device_lanes_.push_back(*std::move(device_lane));
   }
   try {
     threads_.reserve(static_cast<size_t>(lanes) + 1);
@@ -133,23 +143,24 @@ void LaneExecutor::Stop() {
 }
 
 void LaneExecutor::LaneLoop(int lane) {
-  Arena& scratch = *scratch_[static_cast<size_t>(lane)];
   for (;;) {
     JobList taken = queue_->Take(lane);
     if (taken.empty()) return;
     std::unique_ptr<Job> job = std::move(taken.front());
-    absl::StatusOr<InferResponse> result = Run(scratch, *job);
+    absl::StatusOr<InferResponse> result = Run(lane, *job);
     // Before the answer, so that whoever has it finds the lane counted as free.
     queue_->Finished();
     Complete(std::move(job), std::move(result));
   }
 }
 
-absl::StatusOr<InferResponse> LaneExecutor::Run(Arena& scratch, Job& job) {
+absl::StatusOr<InferResponse> LaneExecutor::Run(int lane, Job& job) {
   const int64_t now_ns = clock_.NowNs();
   MK_RETURN_IF_ERROR(WhyEnded(job, now_ns, model_name_));
   job.times.started_ns = now_ns;
-  const RunEnvironment environment = {pack_, model_, signature_, scratch, outputs_, clock_};
+  const auto index = static_cast<size_t>(lane);
+  const RunEnvironment environment = {
+      pack_, model_, signature_, *scratch_[index], outputs_, clock_, device_lanes_[index].get()};
   // A pack must not throw, and its SDK sees to it; one that does without it must not end the
   // daemon.
   absl::StatusOr<InferResponse> result = [&]() -> absl::StatusOr<InferResponse> {

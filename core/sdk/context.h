@@ -16,6 +16,20 @@
 
 namespace mk {
 
+// Blocks of a grid, or threads of a block.
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+};
+
+// A kernel that takes one Params by value. A copyable handle; valid as long as the model.
+template <typename Params>
+struct Kernel {
+  // Parameters are copied as bytes, to a device that runs no constructor.
+  static_assert(std::is_trivially_copyable_v<Params> && std::is_standard_layout_v<Params>);
+  static_assert(sizeof(Params) <= 4096, "the most that a launch can carry on every GPU");
+  mk_kernel* handle = nullptr;
+};
+
 enum class DeviceKind { kCpu, kCuda, kEmulated, kPlanning };
 
 // The services of a model's host. Copyable view; valid while the model lives. `Open` refuses a host
@@ -28,10 +42,11 @@ class Host {
     h.host_ = host;
     h.log_ = Find<mk_log_service>(host, MK_SERVICE_LOG);
     h.files_ = Find<mk_files_service>(host, MK_SERVICE_FILES);
-    h.weights_ = Find<mk_weights_service>(host, MK_SERVICE_WEIGHTS);
+    h.weights_ = Find<mk_weights_service>(host, MK_SERVICE_WEIGHTS, MK_WEIGHTS_SERVICE_SIZE_1_0);
     h.parallel_ = Find<mk_parallel_service>(host, MK_SERVICE_PARALLEL);
     h.blas_ = Find<mk_blas_service>(host, MK_SERVICE_BLAS);
     h.image_ = Find<mk_image_service>(host, MK_SERVICE_IMAGE);
+    h.kernels_ = Find<mk_kernels_service>(host, MK_SERVICE_KERNELS);
     if (!h.log_ || !h.files_ || !h.weights_ || !h.parallel_ || !h.blas_) {
       return FailedPrecondition(
           "host lacks one of mk.log/1 mk.files/1 mk.weights/1 mk.parallel/1 mk.blas/1");
@@ -82,6 +97,47 @@ class Host {
     return Ok();
   }
 
+  // Copies host memory into weights memory and waits. Needs a host of 1.1.
+  Status UploadWeights(void* device, const void* host, uint64_t size_bytes) const {
+    if (weights_->struct_size < sizeof(mk_weights_service)) {
+      return FailedPrecondition("host lacks the upload of mk.weights/1 (ABI 1.1)");
+    }
+    if (mk_status s = weights_->upload(weights_->self, device, host, size_bytes)) return {s, ""};
+    return Ok();
+  }
+
+  // Loads device code: the best of `images` for this device. Only during create.
+  Result<mk_module*> LoadModule(const char* name,
+                                const std::vector<mk_kernel_image>& images) const {
+    if (!kernels_) return Unimplemented("host offers no mk.kernels/1: nothing to launch on");
+    mk_module* module = nullptr;
+    if (mk_status s = kernels_->load(kernels_->self, name, images.data(), images.size(), &module)) {
+      return Status(s, "");
+    }
+    return module;
+  }
+  // The same of what the build rule cuda_kernels makes: `name`, `images`, `image_count`, and per
+  // image `kind`, `sm`, `least_driver`, `data`, `bytes`.
+  template <typename BuiltModule>
+  Result<mk_module*> LoadModule(const BuiltModule& built) const {
+    std::vector<mk_kernel_image> images;
+    for (uint32_t i = 0; i < built.image_count; ++i) {
+      const auto& image = built.images[i];
+      images.push_back({static_cast<mk_image_kind>(image.kind), image.sm, image.least_driver, 0,
+                        image.data, image.bytes});
+    }
+    return LoadModule(built.name, images);
+  }
+  // REQUIRES that the device function `name` takes one Params by value.
+  template <typename Params>
+  Result<Kernel<Params>> FindKernel(mk_module* module, const char* name) const {
+    Kernel<Params> kernel;
+    if (mk_status s = kernels_->kernel(kernels_->self, module, name, &kernel.handle)) {
+      return Status(s, "");
+    }
+    return kernel;
+  }
+
   // Calls body(begin, end) over disjoint ranges covering [0, count); the caller takes part. `body`
   // must not throw.
   template <typename Body>
@@ -106,10 +162,12 @@ class Host {
   const mk_image_service* image() const { return image_; }
 
  private:
+  // `least_bytes`: of the table, where a host of an older minor version serves too.
   template <typename Service>
-  static const Service* Find(const mk_host* host, const char* id) {
+  static const Service* Find(const mk_host* host, const char* id,
+                             uint32_t least_bytes = sizeof(Service)) {
     const auto* service = static_cast<const Service*>(host->service(host->self, id));
-    return service && service->struct_size >= sizeof(Service) ? service : nullptr;
+    return service && service->struct_size >= least_bytes ? service : nullptr;
   }
 
   const mk_host* host_ = nullptr;
@@ -119,6 +177,7 @@ class Host {
   const mk_parallel_service* parallel_ = nullptr;
   const mk_blas_service* blas_ = nullptr;
   const mk_image_service* image_ = nullptr;
+  const mk_kernels_service* kernels_ = nullptr;
   DeviceKind kind_ = DeviceKind::kCpu;
 };
 
@@ -184,6 +243,29 @@ class Context {
     return true;
   }
 
+  // Starts a kernel in the order of this run and does not wait. Not on the CPU device. Needs a host
+  // of 1.1, as do the copies.
+  template <typename Params>
+  Status Launch(const Kernel<Params>& kernel, const Dim3& grid, const Dim3& block,
+                uint32_t shared_bytes, const Params& params) {
+    MK_TRY(CheckHost());
+    const mk_launch launch = {sizeof(mk_launch),           shared_bytes, {grid.x, grid.y, grid.z},
+                              {block.x, block.y, block.z}, &params,      sizeof(Params)};
+    if (mk_status s = run_.launch(run_.self, kernel.handle, &launch)) return {s, ""};
+    return Ok();
+  }
+  // Waits until all before it is done. A run that calls it is never replayed as a graph.
+  Status CopyToHost(void* host, const void* device, uint64_t size_bytes) {
+    MK_TRY(CheckHost());
+    if (mk_status s = run_.copy_to_host(run_.self, host, device, size_bytes)) return {s, ""};
+    return Ok();
+  }
+  Status CopyToDevice(void* device, const void* host, uint64_t size_bytes) {
+    MK_TRY(CheckHost());
+    if (mk_status s = run_.copy_to_device(run_.self, device, host, size_bytes)) return {s, ""};
+    return Ok();
+  }
+
   template <typename Body>
   void ParallelFor(int64_t count, int64_t grain, Body&& body) const {
     host_.ParallelFor(count, grain, body);
@@ -191,6 +273,12 @@ class Context {
   Status Sgemm(const mk_sgemm_args& args) const { return host_.Sgemm(args); }
 
  private:
+  Status CheckHost() const {
+    return run_.struct_size >= sizeof(mk_run)
+               ? Ok()
+               : FailedPrecondition("host cannot launch: its ABI is older than 1.1");
+  }
+
   const Host& host_;
   const mk_run& run_;
 };

@@ -9,6 +9,9 @@
 //   };
 //   MK_PACK(Echo, "echo", 1);
 //
+// A class whose runs decide by more than shapes and parameters says so, and is never replayed as a
+// graph:  static constexpr bool kNeverCapture = true;
+//
 // An exception that escapes any of the three becomes MK_INTERNAL (std::bad_alloc:
 // MK_RESOURCE_EXHAUSTED) with its text.
 #ifndef MERGEKERNEL_CORE_SDK_PACK_H_
@@ -19,6 +22,8 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/abi/mk_pack.h"
@@ -75,7 +80,13 @@ Status Guard(Body&& body) noexcept {
   }
 }
 
-// The four functions of the ABI over a pack class; see the top of this file.
+// Whether the pack says `static constexpr bool kNeverCapture = true`: see mk_capture_extension.
+template <typename Pack, typename = void>
+struct NeverCaptured : std::false_type {};
+template <typename Pack>
+struct NeverCaptured<Pack, std::enable_if_t<Pack::kNeverCapture>> : std::true_type {};
+
+// The functions of the ABI over a pack class; see the top of this file.
 template <typename Pack>
 class Seam {
  public:
@@ -111,6 +122,15 @@ class Seam {
 
   static void Destroy(mk_model* model) { delete reinterpret_cast<Holder*>(model); }
 
+  static const void* Extension(const char* id) {
+    static constexpr mk_capture_extension kNever = {sizeof(mk_capture_extension), MK_CAPTURE_NEVER};
+    if constexpr (NeverCaptured<Pack>::value) {
+      if (std::string_view(id) == MK_EXTENSION_CAPTURE) return &kNever;
+    }
+    static_cast<void>(id);
+    return nullptr;
+  }
+
  private:
   struct Holder {
     Host host;
@@ -129,12 +149,14 @@ class Seam {
 }  // namespace mk
 
 #define MK_PACK_BUILD_TEXT "g++ " __VERSION__
-// The one exported symbol. `code_name` and `version` must equal the manifest's `code`.
-#define MK_PACK(Class, code_name, version)                                       \
+// The one exported symbol. `code_name` and `version` must equal the manifest's `code`, and `minor`
+// its `abi_minor`: the least minor version of the ABI that the pack can do with. MK_PACK is for
+// packs that any host of 1.x can load; one that needs device code says 1.
+#define MK_PACK_MINOR(Class, code_name, version, minor)                          \
   extern "C" __attribute__((visibility("default"))) const mk_pack mk_pack_entry; \
   const mk_pack mk_pack_entry = {MK_PACK_MAGIC,                                  \
                                  MK_ABI_MAJOR,                                   \
-                                 MK_ABI_MINOR,                                   \
+                                 minor,                                          \
                                  sizeof(mk_pack),                                \
                                  0,                                              \
                                  code_name,                                      \
@@ -144,6 +166,7 @@ class Seam {
                                  &::mk::Seam<Class>::Create,                     \
                                  &::mk::Seam<Class>::Run,                        \
                                  &::mk::Seam<Class>::Destroy,                    \
-                                 nullptr}
+                                 &::mk::Seam<Class>::Extension}
+#define MK_PACK(Class, code_name, version) MK_PACK_MINOR(Class, code_name, version, 0)
 
 #endif  // MERGEKERNEL_CORE_SDK_PACK_H_

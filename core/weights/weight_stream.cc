@@ -132,8 +132,15 @@ absl::StatusOr<Plan> Match(const std::string& file, const SafetensorsHeader& hea
   return plan;
 }
 
-absl::Status FillTensor(const std::string& file_name, HashingFile& file, const StoredTensor& stored,
-                        mk_weight& weight, std::vector<char>& chunk) {
+struct Buffers {
+  std::vector<char> chunk;      // as read
+  std::vector<char> converted;  // on its way to `place`
+};
+
+absl::Status FillTensor(const WeightStreamOptions& options, HashingFile& file,
+                        const StoredTensor& stored, mk_weight& weight, Buffers& buffers) {
+  const bool placed = options.place && (weight.flags & MK_WEIGHT_HOST) == 0;
+  std::vector<char>& chunk = buffers.chunk;
   const uint64_t element = static_cast<uint64_t>(StoredTypeBits(stored.type)) / 8;
   const uint64_t out_element = DtypeSize(weight.dtype);
   const uint64_t count = (stored.end - stored.begin) / element;
@@ -141,14 +148,19 @@ absl::Status FillTensor(const std::string& file_name, HashingFile& file, const S
   for (uint64_t done = 0; done < count;) {
     const uint64_t now = std::min<uint64_t>(count - done, chunk.size() / element);
     MK_RETURN_IF_ERROR(file.Read(chunk.data(), now * element));
+    char* const destination = out + done * out_element;
+    if (placed) buffers.converted.resize(now * out_element);
     std::string value;
     const int64_t bad =
         ConvertElements(stored.type, weight.dtype, chunk.data(), static_cast<int64_t>(now),
-                        out + done * out_element, &value);
+                        placed ? buffers.converted.data() : destination, &value);
     if (bad >= 0) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "weights '", file_name, "': tensor '", Printable(stored.name), "' has ", value,
+          "weights '", options.file_name, "': tensor '", Printable(stored.name), "' has ", value,
           " at index ", done + static_cast<uint64_t>(bad), "; values must be finite and in range"));
+    }
+    if (placed) {
+      MK_RETURN_IF_ERROR(options.place(destination, buffers.converted.data(), now * out_element));
     }
     done += now;
   }
@@ -190,9 +202,10 @@ absl::Status StreamWeights(int fd, const WeightStreamOptions& options,
   HashingFile file(fd, name);
   MK_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadHeader(file, name, file_size));
   MK_ASSIGN_OR_RETURN(const Plan plan, Match(name, header, weights));
-  std::vector<char> chunk(std::min<uint64_t>(kChunkBytes, std::max<uint64_t>(file_size, 8)));
+  Buffers buffers;
+  buffers.chunk.resize(std::min<uint64_t>(kChunkBytes, std::max<uint64_t>(file_size, 8)));
   for (const auto& [stored, weight] : plan) {
-    MK_RETURN_IF_ERROR(FillTensor(name, file, *stored, *weight, chunk));
+    MK_RETURN_IF_ERROR(FillTensor(options, file, *stored, *weight, buffers));
   }
   MK_ASSIGN_OR_RETURN(const uint64_t size_now, FileSize(fd, name));
   if (size_now != file_size) {

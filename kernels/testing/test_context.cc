@@ -51,7 +51,7 @@ TestHost::TestHost(TestHostOptions options)
       host_{sizeof(mk_host), MK_ABI_MINOR, this, &Service, &SetError, options_.device},
       log_{sizeof(mk_log_service), 0, this, &WriteLog},
       files_{sizeof(mk_files_service), 0, this, &ReadFile, &Parameter},
-      weights_service_{sizeof(mk_weights_service), 0, this, &Allocate, &Load} {}
+      weights_service_{MK_WEIGHTS_SERVICE_SIZE_1_0, 0, this, &Allocate, &Load, nullptr} {}
 
 const void* TestHost::Service(void* self, const char* id) {
   auto* host = As<TestHost>(self);
@@ -158,7 +158,7 @@ const mk_run* TestRun::table() {
                         input->shape.data(), input->data, input->size_bytes});
   }
   run_ = {};
-  run_.struct_size = sizeof(mk_run);
+  run_.struct_size = MK_RUN_SIZE_1_0;  // it launches nothing
   run_.input_count = static_cast<mk_u32>(tensors_.size());
   run_.self = this;
   run_.inputs = tensors_.data();

@@ -22,6 +22,7 @@
 #include "core/base/version.h"
 #include "core/device/device.h"
 #include "core/device/host_services.h"
+#include "core/device/open_device.h"
 #include "core/loader/registry.h"
 #include "core/metrics/model_stats.h"
 #include "core/sched/lane_executor.h"
@@ -36,6 +37,9 @@ namespace {
 
 constexpr int kControlThreads = 4;
 constexpr auto kCanaryInterval = std::chrono::seconds(2);
+// With a lost device there is nothing to drain but the answers that say so.
+constexpr double kLostDrainSeconds = 2;
+constexpr auto kLostEndsWithin = std::chrono::seconds(10);
 
 std::string BesideThisProgram(const char* name) {
   char path[PATH_MAX];
@@ -99,8 +103,7 @@ class Daemon {
 
   absl::Status Start() {
     TuneMalloc();
-    MK_ASSIGN_OR_RETURN(device_, NewCpuDevice(config_.device_budget_bytes));
-    MK_RETURN_IF_ERROR(device_->Canary());
+    MK_RETURN_IF_ERROR(StartDevice());
     HostServicesOptions services;
     services.threads = config_.threads;
     services.max_image_pixels = config_.max_image_pixels;
@@ -112,15 +115,19 @@ class Daemon {
     MK_RETURN_IF_ERROR(StartRegistry());
     MK_RETURN_IF_ERROR(StartServers());
     LoadPacks();
-    ready_ = true;
-    grpc_->SetServing(true);
+    MK_RETURN_IF_ERROR(device_->lost());  // a pack may have been its end
+    SetReady(true);
     canary_ = std::make_unique<Canary>(*device_, [this](bool well) {
       logger_.Log(well ? 1 : 3, well ? "the device answers again" : "the device does not answer");
-      ready_ = well;
-      grpc_->SetServing(well);
+      SetReady(well);
     });
     return TellReady();
   }
+
+  // Whether the device was not there, and whether it went.
+  bool no_device() const { return device_ == nullptr; }
+  bool lost() const { return lost_.load(); }
+  absl::Status why_lost() const { return device_->lost(); }
 
   // Order: nobody is told to come, nobody new comes in, those inside finish, then all is given
   // back.
@@ -132,7 +139,8 @@ class Daemon {
     ready_ = false;
     if (grpc_) {
       grpc_->SetServing(false);
-      grpc_->Stop(config_.drain_timeout_seconds);
+      grpc_->Stop(lost() ? std::min(kLostDrainSeconds, config_.drain_timeout_seconds)
+                         : config_.drain_timeout_seconds);
     }
     control_.Stop();
     if (registry_) registry_->Shutdown();
@@ -145,6 +153,42 @@ class Daemon {
   }
 
  private:
+  // What was asked for, or nothing: there is no other device behind it.
+  absl::Status StartDevice() {
+    OpenDeviceOptions options;
+    options.name = config_.device;
+    options.budget_bytes = config_.device_budget_bytes;
+    options.log = [this](int level, const std::string& message) { logger_.Log(level, message); };
+    options.on_lost = [this](const absl::Status& why) { OnLost(why); };
+    MK_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, OpenDevice(options));
+    MK_RETURN_IF_ERROR(device->Canary());
+    device_ = std::move(device);
+    const DeviceFacts& facts = device_->facts();
+    logger_.Info(absl::StrCat("device ", facts.kind, ": ", facts.name, ", ", facts.compute_units,
+                              facts.kind == "cpu" ? " cores" : " SMs", ", budget ",
+                              facts.budget_bytes, " bytes"));
+    return absl::OkStatus();
+  }
+
+  // On the thread of the call that failed, which waits for us.
+  void OnLost(const absl::Status& why) {
+    lost_ = true;
+    ready_ = false;
+    if (GrpcServer* server = grpc_.get()) server->SetServing(false);
+    logger_.Log(3, absl::StrCat("the device is lost, ending for a restart: ", why.message()));
+    if (!stopping_) kill(getpid(), SIGTERM);
+  }
+
+  // Never ready on a lost device, whoever says so and in whatever order.
+  void SetReady(bool ready) {
+    ready_ = ready && !lost_;
+    grpc_->SetServing(ready_);
+    if (ready && lost_) {
+      ready_ = false;
+      grpc_->SetServing(false);
+    }
+  }
+
   absl::Status StartRegistry() {
     RegistryOptions options;
     options.root = config_.repository;
@@ -155,6 +199,8 @@ class Daemon {
           absl::StrCat("probe_path '", options.probe_path, "' is no program that can be started"));
     }
     options.probe_timeout_seconds = config_.probe_timeout_seconds;
+    options.probe_device = config_.device;
+    if (config_.device != "cpu") options.probe_environment = options_.driver_environment;
     options.drain_timeout_seconds = config_.drain_timeout_seconds;
     MK_ASSIGN_OR_RETURN(options.default_policy, ParseVersionPolicy(config_.version_policy));
     if (!config_.state_dir.empty()) options.state_file = config_.state_dir + "/quarantine";
@@ -252,6 +298,7 @@ class Daemon {
   Logger& logger_;
   std::atomic<bool> ready_{false};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> lost_{false};
   StatsTable stats_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<HostServices> services_;
@@ -266,25 +313,35 @@ class Daemon {
 
 }  // namespace
 
-absl::Status RunDaemon(const DaemonOptions& options, Logger& logger) {
+DaemonEnd RunDaemon(const DaemonOptions& options, Logger& logger) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   Daemon daemon(options, logger);
-  const absl::Status started = daemon.Start();
-  if (started.ok()) {
+  absl::Status status = daemon.Start();
+  if (!status.ok() && daemon.no_device()) return {status, kExitNoDevice};
+  if (status.ok()) {
     int signal = 0;
     sigwait(&signals, &signal);
     // Whoever asks twice does not want to wait.
-    std::thread([signals] {
+    const bool lost = daemon.lost();
+    std::thread([signals, lost] {
       int again = 0;
       sigwait(&signals, &again);
-      _exit(1);
+      _exit(lost ? kExitDeviceLost : kExitFailed);
     }).detach();
   }
+  if (daemon.lost()) {
+    // A driver in that state may hang where it should fail.
+    std::thread([] {
+      std::this_thread::sleep_for(kLostEndsWithin);
+      _exit(kExitDeviceLost);
+    }).detach();
+    status = daemon.why_lost();
+  }
   daemon.Stop();
-  return started;
+  return {status, daemon.lost() ? kExitDeviceLost : status.ok() ? kExitOk : kExitFailed};
 }
 
 }  // namespace mk

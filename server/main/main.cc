@@ -1,11 +1,13 @@
 // mergekerneld: flags to a Config, then the daemon.
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "core/base/version.h"
 #include "core/config/config.h"
@@ -25,7 +27,10 @@ constexpr char kAbout[] =
     "  mergekerneld --config /etc/mergekernel/mergekerneld.textproto\n"
     "\n"
     "Settings come from --config (text form of proto/mergekernel/v1/config.proto), then from "
-    "flags, which win.";
+    "flags, which win.\n"
+    "\n"
+    "Exit codes: 0 asked to stop, 1 failed, 2 bad flags or configuration, 3 the device that was "
+    "asked for cannot be used, 4 the device was lost while serving.";
 
 // A flag's default is the configuration's, whether that came from the struct or from the file.
 void AddFlags(CLI::App& app, Config& config) {
@@ -34,7 +39,7 @@ void AddFlags(CLI::App& app, Config& config) {
                  "Pack to load at start; may be given several times; '*' for all");
   app.add_option("--version-policy", config.version_policy, "latest, latest:N, all, or 1,3,10");
   app.add_option("--device", config.device,
-                 "cpu (cuda comes with a later release; it never falls back)");
+                 "cpu, cuda or cuda:N; what is asked for is used or the daemon does not start");
   app.add_option("--device-budget-bytes", config.device_budget_bytes,
                  "Most device memory for all packs; 0: nine tenths of what is available");
   app.add_option("--threads", config.threads, "Threads of the CPU pool; 0: all allowed cores");
@@ -62,9 +67,22 @@ void AddFlags(CLI::App& app, Config& config) {
   app.add_option("--log-level", config.log_level, "debug, info, warning, error");
 }
 
-int Fail(const std::string& message) {
+int Fail(const std::string& message, int exit_code = kExitFailed) {
   std::fprintf(stderr, "mergekerneld: %s\n", message.c_str());
-  return 1;
+  return exit_code;
+}
+
+// Where the loader looks for a driver, which GPU it shows, where it keeps what it compiled.
+std::vector<std::string> DriverEnvironment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    if (text.rfind("LD_LIBRARY_PATH=", 0) == 0 || text.rfind("CUDA_", 0) == 0 ||
+        text.rfind("HOME=", 0) == 0) {
+      variables.push_back(text);
+    }
+  }
+  return variables;
 }
 
 int Main(int argc, char** argv) {
@@ -91,17 +109,15 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   const absl::Status valid = ValidateConfig(config);
-  if (!valid.ok()) {
-    Fail(std::string(valid.message()));
-    return 2;
-  }
+  if (!valid.ok()) return Fail(std::string(valid.message()), kExitUsage);
   options.config = config;
+  options.driver_environment = DriverEnvironment();
   Logger logger(config.log_level);
-  const absl::Status status = RunDaemon(options, logger);
-  return status.ok() ? 0 : Fail(std::string(status.message()));
+  const DaemonEnd end = RunDaemon(options, logger);
+  return end.status.ok() ? end.exit_code : Fail(std::string(end.status.message()), end.exit_code);
 }
 
 }  // namespace

@@ -113,6 +113,16 @@ PackSpec AffineSpec(const std::string& safetensors) {
   return spec;
 }
 
+PackSpec AffineOnDeviceSpec(const std::string& safetensors) {
+  PackSpec spec = AffineSpec(safetensors);
+  spec.library = ReadRunfile("tests/packs/affine_on_device.so");
+  spec.manifest.mutable_code()->set_name("affine");
+  spec.manifest.mutable_code()->set_abi_minor(1);
+  spec.manifest.add_devices("cuda");
+  spec.manifest.mutable_memory()->set_scratch_bytes(1 << 20);
+  return spec;
+}
+
 TestRepository::TestRepository() {
   const char* base = std::getenv("TEST_TMPDIR");
   std::string pattern = std::string(base ? base : "/tmp") + "/repository-XXXXXX";

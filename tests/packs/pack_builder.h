@@ -32,6 +32,7 @@ PackSpec FixtureSpec(const std::string& fixture,
 PackSpec Sum2Spec();
 PackSpec HitsSpec();
 PackSpec AffineSpec(const std::string& safetensors);
+PackSpec AffineOnDeviceSpec(const std::string& safetensors);  // for cpu and cuda
 
 class TestRepository {
  public:
