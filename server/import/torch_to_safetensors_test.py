@@ -255,10 +255,10 @@ PROTO, STOP = b"\x80\x02", b"."
 
 class Refusals(unittest.TestCase):
     def refused(self, data, says):
-        begin = time.monotonic()
+        begin = time.process_time()
         with self.assertRaisesRegex(converter.Refused, says):
             convert(data)
-        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(time.process_time() - begin, 10)
 
     def pickled(self, opcodes, says):
         self.refused(Checkpoint(None, pickled=PROTO + opcodes + STOP).bytes(), says)
@@ -311,9 +311,9 @@ class Refusals(unittest.TestCase):
 
     def test_bombs(self):
         self.pickled(b"Nr\xff\xff\xff\xff0" + b"N" + b"r\xfe\xff\xff\xff", "no dict of tensors")  # the memo is no array
-        self.pickled(b"(" * 3_000_000, "more than 2097152 marks")
-        self.pickled(b"N" * 3_000_000, "more than")
-        self.pickled(b"]" + b"(" + b"N" * 2_200_000 + b"e", "more than")
+        self.pickled(b"(" * 1_200_000, "more than 1048576 marks")
+        self.pickled(b"N" * 1_200_000, "more than")
+        self.pickled(b"]" + b"(" + b"N" * 1_200_000 + b"e", "more than")
         # A list of a list of ..., and of the same list many times over.
         self.pickled(b"N" + b"\x85" * 800_000, "no dict of tensors")
         self.pickled(b"]" + b"q\0" + b"(" + b"h\0" * 50 + b"e" + b"(" + b"h\0" * 50 + b"e", "no dict of tensors")
@@ -401,13 +401,13 @@ class Damage(unittest.TestCase):
         self.good = convert(self.data)[0]
 
     def outcome(self, data, what):
-        begin = time.monotonic()
+        begin = time.process_time()
         try:
             tensors = convert(data)[0]
         except converter.Refused as refusal:
             self.assertTrue(str(refusal), what)
             tensors = None
-        self.assertLess(time.monotonic() - begin, 5, what)
+        self.assertLess(time.process_time() - begin, 10, what)
         return tensors
 
     def test_every_truncation_is_refused(self):
