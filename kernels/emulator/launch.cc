@@ -36,7 +36,11 @@ const Kernel* FindKernel(const Module& module, const std::string& name) {
 }  // namespace
 
 Emulator::Emulator() : launch_(std::make_unique<Launch>(&memory_)) {}
-Emulator::~Emulator() = default;
+Emulator::~Emulator() {
+  BeginUnseen();
+  launch_.reset();
+  EndUnseen();
+}
 
 Report Emulator::Run(const Module& module, const std::string& kernel, const LaunchShape& shape,
                      const void* params, uint32_t params_bytes, const Options& options) {
@@ -58,6 +62,10 @@ std::string Report::Text() const {
   std::string text;
   for (const Finding& f : findings) text += f.Text();
   return text;
+}
+
+Launch::~Launch() {
+  for (const std::unique_ptr<ThreadRun>& t : threads_) EndFiber(&t->fiber, false);
 }
 
 std::string Launch::Check(const Module& module, const LaunchShape& shape,
@@ -190,8 +198,7 @@ void Launch::BeginBlock(uint64_t block) {
 }
 
 void Launch::EndBlock() {
-  // After an abandoned block fibers still stand amid their calls; a sanitizer refuses to end those.
-  for (uint32_t i = 0; i < threads_count_ && !stop_; ++i) EndFiber(&threads_[i]->fiber);
+  for (uint32_t i = 0; i < threads_count_ && stop_; ++i) EndFiber(&threads_[i]->fiber, true);
   if (options_.count) traffic_.EndBlock();
   uint32_t static_bytes = 0;
   for (const SharedArray& a : shared_arrays_) static_bytes += a.bytes;

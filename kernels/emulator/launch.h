@@ -81,6 +81,7 @@ struct SharedArray {
 class Launch {
  public:
   explicit Launch(DeviceMemory* memory) : memory_(memory) {}
+  ~Launch();
   Report Run(const Module& module, const std::string& name, const LaunchShape& shape,
              const void* params, uint32_t params_bytes, const Options& options);
 
