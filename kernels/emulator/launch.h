@@ -168,7 +168,7 @@ class Launch {
   const Kernel* kernel_ = nullptr;
   const void* params_ = nullptr;
   LaunchShape shape_;
-  Thread** slot_ = nullptr;
+  Running* running_ = nullptr;  // the module's
   Fiber main_;
   bool stop_ = false;
   char block_key_[2] = {};  // to a thread sanitizer: the block's begin, and its end
