@@ -26,10 +26,10 @@
 #define __shared__ \
   static_assert(false, "write MK_SHARED(type, name, count): the emulator must know where it is");
 
-#define threadIdx (::mk::emu::current->thread_index)
-#define blockIdx (::mk::emu::current->block_index)
-#define blockDim (::mk::emu::current->block_size)
-#define gridDim (::mk::emu::current->grid_size)
+#define threadIdx (::mk::emu::Current()->thread_index)
+#define blockIdx (::mk::emu::Current()->block_index)
+#define blockDim (::mk::emu::Current()->block_size)
+#define gridDim (::mk::emu::Current()->grid_size)
 
 #define MK_DEVICE inline
 #define MK_UNROLL
@@ -40,20 +40,21 @@
 #define MK_PASS_ONLY_SITE site
 #define MK_SITE_PARAMETER , ::mk::emu::Site site
 
-#define MK_SHARED(type, name, count)                                                 \
-  static const char name##_key = 0;                                                  \
-  type* const name = static_cast<type*>(::mk::emu::current->services->static_shared( \
-      ::mk::emu::current, &name##_key, #name, sizeof(type) * (count),                \
+#define MK_SHARED(type, name, count)                                                   \
+  static const char name##_key = 0;                                                    \
+  type* const name = static_cast<type*>(::mk::emu::Current()->services->static_shared( \
+      ::mk::emu::Current(), &name##_key, #name, sizeof(type) * (count),                \
       alignof(type) < 16 ? 16 : alignof(type), ::mk::emu::Site::Here()))
-#define MK_DYNAMIC_SHARED(type, name)                                                 \
-  type* const name = static_cast<type*>(::mk::emu::current->services->dynamic_shared( \
-      ::mk::emu::current, 128, ::mk::emu::Site::Here()))
+#define MK_DYNAMIC_SHARED(type, name)                                                   \
+  type* const name = static_cast<type*>(::mk::emu::Current()->services->dynamic_shared( \
+      ::mk::emu::Current(), 128, ::mk::emu::Site::Here()))
 
 // Stops the launch with a message; on a GPU it traps.
-#define MK_DEVICE_CHECK(condition)                                                                 \
-  do {                                                                                             \
-    if (!(condition))                                                                              \
-      ::mk::emu::current->services->fail(::mk::emu::current, #condition, ::mk::emu::Site::Here()); \
+#define MK_DEVICE_CHECK(condition)                                           \
+  do {                                                                       \
+    if (!(condition))                                                        \
+      ::mk::emu::Current()->services->fail(::mk::emu::Current(), #condition, \
+                                           ::mk::emu::Site::Here());         \
   } while (false)
 
 #else

@@ -121,6 +121,13 @@ struct Kernel {
   void (*run)(const void* params);
 };
 
+// The one thing about a module that changes: which thread's code runs. The emulator sets it at each
+// switch, and holds `busy` during a launch, so that launches on several OS threads take turns.
+struct Running {
+  Thread* thread;
+  mk_u32 busy;
+};
+
 // What an emulated module exports.
 struct Module {
   mk_u32 struct_size;
@@ -128,15 +135,14 @@ struct Module {
   const char* name;
   const Kernel* kernels;
   mk_u32 kernel_count;
-  Thread** (*current)();  // where this OS thread's running `Thread` is kept; the emulator sets it
-                          // at each switch
+  Running* running;
 };
 
-// The running thread of the module that includes this. Hidden, so that every shared object has its
-// own.
-__attribute__((visibility("hidden"))) inline thread_local Thread* current = nullptr;
+// The module that includes this: hidden, so that every shared object has its own. Not thread_local:
+// that would outlive the unloading of a pack.
+__attribute__((visibility("hidden"))) inline Running running = {nullptr, 0};
 
-inline Thread** CurrentSlot() { return &current; }
+inline Thread* Current() { return running.thread; }
 
 template <class Params, void (*kFunction)(Params)>
 void RunKernel(const void* params) {
@@ -170,6 +176,6 @@ struct ParamsOf<void (*)(Params)> {
       module_name,                                                                  \
       symbol##_kernels,                                                             \
       sizeof(symbol##_kernels) / sizeof(::mk::emu::Kernel),                         \
-      &::mk::emu::CurrentSlot};
+      &::mk::emu::running};
 
 #endif  // MERGEKERNEL_KERNELS_DEVICE_EMULATED_H_

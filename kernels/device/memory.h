@@ -17,7 +17,7 @@ namespace detail {
 template <class T>
 void* Reach(const T* p, emu::Access kind, emu::Site site) {
   static_assert(sizeof(T) <= 16 && (sizeof(T) & (sizeof(T) - 1)) == 0, "1, 2, 4, 8 or 16 bytes");
-  return emu::current->services->access(emu::current, p, sizeof(T), kind, site);
+  return emu::Current()->services->access(emu::Current(), p, sizeof(T), kind, site);
 }
 
 // One OS thread runs all of a block, so a plain read and write are atomic here; the builtins tell a

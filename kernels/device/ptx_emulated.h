@@ -25,15 +25,15 @@ T Collect(emu::Op op, T value, int lane, mk_u32 detail, mk_u32 mask, emu::Site s
   const mk_u32 in = Bits(value);
   mk_u32 out = 0;
   const emu::Collective part = {op, mask, detail, lane, site, &in, &out};
-  emu::current->services->collective(emu::current, &part);
+  emu::Current()->services->collective(emu::Current(), &part);
   T result;
   FromBits(out, &result);
   return result;
 }
 
 inline mk_u32 Barrier(emu::Barrier kind, int id, int threads, bool predicate, emu::Site site) {
-  return emu::current->services->barrier(emu::current, kind, static_cast<mk_u32>(id),
-                                         static_cast<mk_u32>(threads), predicate ? 1u : 0u, site);
+  return emu::Current()->services->barrier(emu::Current(), kind, static_cast<mk_u32>(id),
+                                           static_cast<mk_u32>(threads), predicate ? 1u : 0u, site);
 }
 
 // `d` and `c` are four words of any 32-bit type.
@@ -45,7 +45,7 @@ inline void Mma(emu::Op op, void* d, const mk_u32 (&a)[4], const mk_u32 (&b)[2],
   __builtin_memcpy(in + 4, b, sizeof(b));
   __builtin_memcpy(in + 6, c, 16);
   const emu::Collective part = {op, kFullMask, 0, 0, site, in, out};
-  emu::current->services->collective(emu::current, &part);
+  emu::Current()->services->collective(emu::Current(), &part);
   __builtin_memcpy(d, out, sizeof(out));
 }
 
@@ -55,7 +55,7 @@ template <int kCount>
 void LoadMatrices(emu::Op op, mk_u32 (&d)[kCount], const void* row, emu::Site site) {
   static_assert(kCount == 1 || kCount == 2 || kCount == 4, "1, 2 or 4 matrices");
   mk_u32 in[4] = {};
-  emu::Thread* thread = emu::current;
+  emu::Thread* thread = emu::Current();
   if (thread->linear % kWarpSize < 8 * kCount) {
     const void* memory =
         thread->services->access(thread, row, 16, emu::Access::kLoadMatrixRow, site);
@@ -86,7 +86,7 @@ inline bool SyncThreadsOr(bool predicate, emu::Site site) {
 }
 inline void SyncWarp(mk_u32 mask, emu::Site site) {
   const emu::Collective part = {emu::Op::kSyncWarp, mask, 0, 0, site, nullptr, nullptr};
-  emu::current->services->collective(emu::current, &part);
+  emu::Current()->services->collective(emu::Current(), &part);
 }
 inline void SyncWarp(emu::Site site) { SyncWarp(kFullMask, site); }
 
@@ -96,8 +96,12 @@ inline void BarrierSync(int id, int threads, emu::Site site) {
 inline void BarrierArrive(int id, int threads, emu::Site site) {
   detail::Barrier(emu::Barrier::kArrive, id, threads, false, site);
 }
-inline void FenceDevice(emu::Site site) { emu::current->services->fence(emu::current, true, site); }
-inline void FenceBlock(emu::Site site) { emu::current->services->fence(emu::current, false, site); }
+inline void FenceDevice(emu::Site site) {
+  emu::Current()->services->fence(emu::Current(), true, site);
+}
+inline void FenceBlock(emu::Site site) {
+  emu::Current()->services->fence(emu::Current(), false, site);
+}
 
 template <class T>
 T Shuffle(T value, int source, int width, mk_u32 mask, emu::Site site) {
@@ -185,20 +189,20 @@ void CopyAsync(void* shared, const void* global, int source_bytes, emu::Site sit
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "4, 8 or 16 bytes");
   void* to;
   const void* from;
-  if (emu::current->services->copy_async(emu::current, shared, global, kBytes,
-                                         static_cast<mk_u32>(source_bytes), site, &to, &from)) {
+  if (emu::Current()->services->copy_async(emu::Current(), shared, global, kBytes,
+                                           static_cast<mk_u32>(source_bytes), site, &to, &from)) {
     detail::CopyWords(to, from, kBytes);
   }
 }
 inline void CopyAsyncCommit(emu::Site site) {
-  emu::current->services->copy_commit(emu::current, site);
+  emu::Current()->services->copy_commit(emu::Current(), site);
 }
 template <int kPending>
 void CopyAsyncWait(emu::Site site) {
   void* to;
   const void* from;
   mk_u32 bytes;
-  while (emu::current->services->copy_wait(emu::current, kPending, site, &to, &from, &bytes)) {
+  while (emu::Current()->services->copy_wait(emu::Current(), kPending, site, &to, &from, &bytes)) {
     detail::CopyWords(to, from, bytes);
   }
 }
@@ -208,10 +212,10 @@ T LoadReadOnly(const T* p, emu::Site site) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16,
                 "2, 4, 8 or 16 bytes");
   T value;
-  __builtin_memcpy(
-      &value,
-      emu::current->services->access(emu::current, p, sizeof(T), emu::Access::kLoadReadOnly, site),
-      sizeof(T));
+  __builtin_memcpy(&value,
+                   emu::Current()->services->access(emu::Current(), p, sizeof(T),
+                                                    emu::Access::kLoadReadOnly, site),
+                   sizeof(T));
   return value;
 }
 template <class T>
@@ -219,8 +223,8 @@ void StoreStreaming(T* p, T value, emu::Site site) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16,
                 "2, 4, 8 or 16 bytes");
   __builtin_memcpy(
-      emu::current->services->access(emu::current, p, sizeof(T), emu::Access::kStore, site), &value,
-      sizeof(T));
+      emu::Current()->services->access(emu::Current(), p, sizeof(T), emu::Access::kStore, site),
+      &value, sizeof(T));
 }
 
 inline float ToFloat(half h) { return HalfBitsToFloat(h.bits); }

@@ -159,6 +159,13 @@ uint32_t Launch::ArriveAtBarrier(ThreadRun* t, Barrier kind, uint32_t id, uint32
           true);
     return 0;
   }
+  if (count != 0 && std::find(b.arrived.begin(), b.arrived.end(), t->linear) != b.arrived.end()) {
+    Found(t, FindingKind::kDivergence, name, site, "",
+          "the thread comes to barrier " + std::to_string(id) +
+              " a second time before it is complete",
+          true);
+    return 0;
+  }
   char* key = &b.keys[b.generation % 2];
   Release(key);
   b.arrived.push_back(static_cast<uint16_t>(t->linear));

@@ -61,7 +61,8 @@ struct Report {
   std::string Text() const;  // all findings; "no findings" where there are none
 };
 
-// Not thread-safe; several may run on threads of their own. Owns its memory and stacks.
+// Not thread-safe; several may be used on OS threads of their own, where launches of one module
+// wait for each other. Owns its memory and stacks.
 class Emulator {
  public:
   Emulator();

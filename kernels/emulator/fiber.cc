@@ -105,7 +105,9 @@ void StartFiber(Fiber* fiber, const StackPool& stacks, uint32_t index, void (*en
   fiber->argument = argument;
   fiber->context =
       make_fcontext(bottom + stacks.bytes() - colour, stacks.bytes() - colour, &Trampoline);
-  fiber->tsan_fiber = __tsan_create_fiber != nullptr ? __tsan_create_fiber(0) : nullptr;
+  if (fiber->tsan_fiber == nullptr && __tsan_create_fiber != nullptr) {
+    fiber->tsan_fiber = __tsan_create_fiber(0);
+  }
 }
 
 void AdoptThread(Fiber* fiber) {
@@ -124,8 +126,8 @@ void SwitchFiber(Fiber* from, Fiber* to, bool for_good) {
   Arrive(jump_fcontext(to->context, &jump));
 }
 
-void EndFiber(Fiber* fiber) {
-  if (fiber->tsan_fiber != nullptr) __tsan_destroy_fiber(fiber->tsan_fiber);
+void EndFiber(Fiber* fiber, bool abandoned) {
+  if (fiber->tsan_fiber != nullptr && !abandoned) __tsan_destroy_fiber(fiber->tsan_fiber);
   fiber->tsan_fiber = nullptr;
 }
 

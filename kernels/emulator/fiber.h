@@ -55,8 +55,10 @@ void AdoptThread(Fiber* fiber);
 // Leaves `from` for `to`. `for_good`: nobody will switch to `from` again.
 void SwitchFiber(Fiber* from, Fiber* to, bool for_good = false);
 
-// Gives back what sanitizers hold for a fiber that will not run again.
-void EndFiber(Fiber* fiber);
+// Gives back what a thread sanitizer holds for a fiber, which else serves the next StartFiber. An
+// abandoned one stands amid its calls, and the sanitizer refuses to end it: that is left to the end
+// of the process.
+void EndFiber(Fiber* fiber, bool abandoned);
 
 // Between these a thread sanitizer does not look at what the calling fiber does: it would see the
 // emulator's own memory, through the library functions that it intercepts. A switch for good ends

@@ -1,9 +1,9 @@
 #include "kernels/emulator/launch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
-#include <new>
-#include <type_traits>
+#include <thread>
 #include <utility>
 
 namespace mk {
@@ -33,10 +33,21 @@ const Kernel* FindKernel(const Module& module, const std::string& name) {
   return nullptr;
 }
 
+// Waits until no other OS thread runs this module's code.
+void Occupy(Running* running) {
+  while (__atomic_exchange_n(&running->busy, 1u, __ATOMIC_ACQUIRE) != 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
 }  // namespace
 
 Emulator::Emulator() : launch_(std::make_unique<Launch>(&memory_)) {}
-Emulator::~Emulator() = default;
+Emulator::~Emulator() {
+  BeginUnseen();
+  launch_.reset();
+  EndUnseen();
+}
 
 Report Emulator::Run(const Module& module, const std::string& kernel, const LaunchShape& shape,
                      const void* params, uint32_t params_bytes, const Options& options) {
@@ -58,6 +69,10 @@ std::string Report::Text() const {
   std::string text;
   for (const Finding& f : findings) text += f.Text();
   return text;
+}
+
+Launch::~Launch() {
+  for (const std::unique_ptr<ThreadRun>& t : threads_) EndFiber(&t->fiber, false);
 }
 
 std::string Launch::Check(const Module& module, const LaunchShape& shape,
@@ -113,7 +128,8 @@ Report Launch::Run(const Module& module, const std::string& name, const LaunchSh
     return std::move(report_);
   }
 
-  slot_ = module.current();
+  running_ = module.running;
+  Occupy(running_);
   scheduler_ = std::make_unique<Scheduler>(options);
   const uint64_t blocks = Volume(shape.grid);
   clocks_.BeginLaunch(blocks);
@@ -129,7 +145,8 @@ Report Launch::Run(const Module& module, const std::string& name, const LaunchSh
     RunBlock(block);
     if (stop_) break;
   }
-  *slot_ = nullptr;
+  running_->thread = nullptr;
+  __atomic_store_n(&running_->busy, 0u, __ATOMIC_RELEASE);
   report_.counts = std::move(traffic_.counts);
   for (uint32_t i = 1; i < sites_.size() && i < traffic_.by_site_.size(); ++i) {
     SiteCounts& counts = traffic_.by_site_[i];
@@ -145,7 +162,7 @@ void Launch::RunBlock(uint64_t block) {
   Release(&block_key_[0]);
   const uint32_t first = scheduler_->Begin(block, threads_count_);
   Note(*threads_[0], first, "before it begins", {nullptr, 0});
-  *slot_ = threads_[first].get();
+  running_->thread = threads_[first].get();
   SwitchFiber(&main_, &threads_[first]->fiber);
   Acquire(&block_key_[1]);
   EndBlock();
@@ -190,8 +207,7 @@ void Launch::BeginBlock(uint64_t block) {
 }
 
 void Launch::EndBlock() {
-  // After an abandoned block fibers still stand amid their calls; a sanitizer refuses to end those.
-  for (uint32_t i = 0; i < threads_count_ && !stop_; ++i) EndFiber(&threads_[i]->fiber);
+  for (uint32_t i = 0; i < threads_count_ && stop_; ++i) EndFiber(&threads_[i]->fiber, true);
   if (options_.count) traffic_.EndBlock();
   uint32_t static_bytes = 0;
   for (const SharedArray& a : shared_arrays_) static_bytes += a.bytes;
@@ -265,7 +281,7 @@ void Launch::SwitchTo(ThreadRun* from, uint32_t to, bool for_good) {
   ThreadRun* next = threads_[to].get();
   if (next == from) return;
   ++traffic_.counts.switches;
-  *slot_ = next;
+  running_->thread = next;
   SwitchFiber(&from->fiber, &next->fiber, for_good);
 }
 
@@ -293,71 +309,6 @@ void Launch::ReportStuck() {
         std::to_string(live_) + " of " + std::to_string(threads_count_) +
             " threads wait for others that will not come; one of each place:",
         parties, true);
-}
-
-template <class Service>
-auto Launch::Serve(Thread* thread, Service service) {
-  ThreadRun* t = static_cast<ThreadRun*>(thread);
-  BeginUnseen();
-  if constexpr (std::is_void_v<decltype(service(t->launch, t))>) {
-    service(t->launch, t);
-    if (t->launch->stop_) t->launch->Abandon(t);
-    EndUnseen();
-  } else {
-    const auto result = service(t->launch, t);
-    if (t->launch->stop_) t->launch->Abandon(t);
-    EndUnseen();
-    return result;
-  }
-}
-
-const Services& Launch::Table() {
-  static constexpr Services kTable = {
-      sizeof(Services),
-      [](Thread* thread, const void* address, mk_u32 bytes, Access kind, Site site) {
-        return Serve(thread, [&](Launch* l, ThreadRun* t) {
-          return l->Reach(t, address, bytes, kind, site);
-        });
-      },
-      [](Thread* thread, const Collective* part) {
-        Serve(thread, [&](Launch* l, ThreadRun* t) { l->Collect(t, part); });
-      },
-      [](Thread* thread, Barrier kind, mk_u32 id, mk_u32 count, mk_u32 predicate, Site site) {
-        return Serve(thread, [&](Launch* l, ThreadRun* t) {
-          return l->ArriveAtBarrier(t, kind, id, count, predicate, site);
-        });
-      },
-      [](Thread* thread, const void* key, const char* name, mk_u32 bytes, mk_u32 align, Site site) {
-        return Serve(thread, [&](Launch* l, ThreadRun* t) {
-          return l->StaticShared(t, key, name, bytes, align, site);
-        });
-      },
-      [](Thread* thread, mk_u32, Site site) {
-        return Serve(thread, [&](Launch* l, ThreadRun* t) { return l->DynamicShared(t, site); });
-      },
-      [](Thread* thread, void* shared, const void* global, mk_u32 bytes, mk_u32 source_bytes,
-         Site site, void** to, const void** from) {
-        return Serve(thread, [&](Launch* l, ThreadRun* t) {
-          return l->CopyAsync(t, shared, global, bytes, source_bytes, site, to, from);
-        });
-      },
-      [](Thread* thread, Site) { ++static_cast<ThreadRun*>(thread)->group; },
-      [](Thread* thread, mk_u32 pending, Site site, void** to, const void** from, mk_u32* bytes) {
-        return Serve(thread, [&](Launch* l, ThreadRun* t) {
-          return l->CopyWait(t, pending, site, to, from, bytes);
-        });
-      },
-      [](Thread* thread, bool whole_device, Site) {
-        if (whole_device) static_cast<ThreadRun*>(thread)->launch->clocks_.Fence();
-      },
-      [](Thread* thread, const char* what, Site site) {
-        Serve(thread, [&](Launch* l, ThreadRun* t) {
-          l->Found(t, FindingKind::kAssertion, "asserts", site, "",
-                   std::string("does not hold: ") + what, true);
-        });
-      },
-  };
-  return kTable;
 }
 
 }  // namespace emu

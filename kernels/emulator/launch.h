@@ -81,6 +81,7 @@ struct SharedArray {
 class Launch {
  public:
   explicit Launch(DeviceMemory* memory) : memory_(memory) {}
+  ~Launch();
   Report Run(const Module& module, const std::string& name, const LaunchShape& shape,
              const void* params, uint32_t params_bytes, const Options& options);
 
@@ -167,7 +168,7 @@ class Launch {
   const Kernel* kernel_ = nullptr;
   const void* params_ = nullptr;
   LaunchShape shape_;
-  Thread** slot_ = nullptr;
+  Running* running_ = nullptr;  // the module's
   Fiber main_;
   bool stop_ = false;
   char block_key_[2] = {};  // to a thread sanitizer: the block's begin, and its end

@@ -1,4 +1,5 @@
-// The emulator's parts by themselves: the order of threads, who races with whom, what an access costs, device memory.
+// The emulator's parts by themselves: the order of threads, who races with whom, what an access
+// costs, device memory.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -66,7 +67,8 @@ class RaceTest : public ::testing::Test {
     clocks_.BeginBlock(0, 96);
   }
   bool Touch(uint32_t thread, uint64_t offset, uint32_t bytes, bool write, bool atomic = false) {
-    return shadow_.Touch(clocks_, offset, bytes, write, clocks_.Now(thread, 1, atomic), &other_, &other_writes_);
+    return shadow_.Touch(clocks_, offset, bytes, write, clocks_.Now(thread, 1, atomic), &other_,
+                         &other_writes_);
   }
   Clocks clocks_;
   RaceShadow shadow_;

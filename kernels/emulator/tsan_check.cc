@@ -79,12 +79,12 @@ void CheckBroken(Check* check, Emulator* emulator) {
        {"mk_right_warp_sync", "mk_right_halves_of_a_word", "mk_right_named_barriers"}) {
     check->Expect(check->Schedules(launch(kernel)) == 0, std::string(kernel) + " is silent");
   }
-  // A report is made once for each pair of lines, so later schedules stay silent about what was
-  // told before.
+  // None of these ends in a deadlock: threads that are abandoned are ordered with nothing ever
+  // after. A report is made once for each pair of lines, so later schedules stay silent about what
+  // was told before.
   for (const char* kernel : {"mk_broken_missing_barrier", "mk_broken_missing_trailing_barrier",
                              "mk_broken_missing_warp_sync", "mk_broken_warp_sync_across_warps",
-                             "mk_broken_plain_beside_atomic", "mk_broken_named_barriers",
-                             "mk_broken_wait_without_barrier"}) {
+                             "mk_broken_plain_beside_atomic", "mk_broken_wait_without_barrier"}) {
     check->Expect(check->Schedules(launch(kernel)) >= 1, std::string(kernel) + " is reported");
   }
 }

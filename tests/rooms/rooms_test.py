@@ -28,6 +28,7 @@ LIBRARIES = {
     "cblas": "dnnl",
     "jpeglib": "image",
     "png": "image",
+    "boost/": "boost",
     "gtest/": "test-only",
     "gmock/": "test-only",
     "benchmark/": "test-only",
