@@ -49,26 +49,27 @@ Structure* Findings::Add(Spot spot, std::string kind, std::string note) {
   return &structures_[at].back();
 }
 
-void Findings::Count(Structure* structure) {
+bool Findings::Count(Structure* structure) {
   ++structure->site_count;
+  bool keeps = structure->sites.size() < kSitesKept;
   for (size_t spot = 0; spot < kSpots; ++spot) {
     const auto& list = structures_[spot];
+    if (structure == &spare_[spot]) keeps = false;
     if (structure == &spare_[spot] || (!list.empty() && structure == &list.back()))
-      ++site_counts_[spot];
+      keeps = ++site_counts_[spot] <= kSitesKeptPerSpot && keeps;
   }
+  return keeps;
 }
 
 void Findings::AddSite(Structure* structure, NodeId id) {
-  Count(structure);
-  if (structure->sites.size() >= kSitesKept) return;
+  if (!Count(structure)) return;
   const Node& node = program_.node(id);
   structure->sites.push_back({id, NodeName(program_, node), Printable(node.proto->op_type(), 80),
                               ScopeName(program_, node), Shapes(program_, node)});
 }
 
 void Findings::AddTensor(Structure* structure, ValueId value) {
-  Count(structure);
-  if (structure->sites.size() >= kSitesKept) return;
+  if (!Count(structure)) return;
   structure->sites.push_back({program_.value(value).producer, Printable(program_.value(value).name),
                               "tensor", "", ShapeText(program_, value)});
 }

@@ -34,6 +34,7 @@ struct Structure {
 };
 constexpr size_t kSitesKept = 64;
 constexpr size_t kStructuresKept = 2000;
+constexpr int64_t kSitesKeptPerSpot = 8000;
 
 struct Remark {
   std::string code;  // stable: "topk-k-limit", "prefix-op", ...
@@ -63,7 +64,7 @@ class Findings {
   int64_t hidden_count() const { return hidden_count_; }
 
  private:
-  void Count(Structure* structure);
+  bool Count(Structure* structure);  // whether the site is kept
 
   const Program& program_;
   std::array<std::vector<Structure>, kSpots> structures_;

@@ -248,6 +248,7 @@ Folded FoldSlice(const Program& program, const Node& node, const SmallTensor& da
 Folded FoldConcat(const Program& program, const Node& node) {
   SmallTensor out;
   size_t at = 0;
+  if (node.in.size() > 1024) return std::nullopt;
   for (size_t i = 0; i < node.in.size(); ++i) {
     const SmallTensor* part = Contents(program, node, i);
     if (part == nullptr) {
@@ -270,6 +271,13 @@ Folded FoldConcat(const Program& program, const Node& node) {
       continue;
     }
     if (part->dims.size() != out.dims.size() || at >= out.dims.size()) return std::nullopt;
+    if (out.dims.size() == 1) {
+      out.elements.insert(out.elements.end(), part->elements.begin(), part->elements.end());
+      out.dims[0] += part->dims[0];
+      if (out.dims[0] > kFoldedElements) return std::nullopt;
+      continue;
+    }
+    if (i > 64) return std::nullopt;
     for (size_t d = 0; d < out.dims.size(); ++d) {
       if (d != at && part->dims[d] != out.dims[d]) return std::nullopt;
     }

@@ -65,8 +65,9 @@ ValueId Lowering::NewValue(std::string_view name, const Inferred& shape, Dep dep
   Value value;
   value.name = std::string(name);
   value.type = shape.type;
-  value.has_rank = shape.has_rank;
-  value.dims = shape.dims;
+  // No operator takes more; a file could make every step of inference long.
+  value.has_rank = shape.has_rank && shape.dims.size() <= 64;
+  if (value.has_rank) value.dims = shape.dims;
   value.dep = dep;
   p_.values.push_back(std::move(value));
   return static_cast<ValueId>(p_.values.size() - 1);
@@ -114,7 +115,7 @@ Inferred Lowering::FromType(const onnx::TypeProto& type) {
   Inferred out;
   if (!type.has_tensor_type()) return out;
   out.type = type.tensor_type().elem_type();
-  if (!type.tensor_type().has_shape()) return out;
+  if (!type.tensor_type().has_shape() || type.tensor_type().shape().dim_size() > 64) return out;
   out.has_rank = true;
   for (const auto& dim : type.tensor_type().shape().dim()) {
     Dim size = kUnknownDim;
@@ -221,7 +222,11 @@ absl::Status Lowering::Plain(const onnx::NodeProto& proto, Op op, Names& names) 
   node.out.assign(static_cast<size_t>(proto.output_size()), kNone);
   const Dep dep = DepOf(p_, node);
   auto shapes = InferShapes(p_, node);
-  auto folded = Fold(p_, node);
+  std::vector<std::optional<SmallTensor>> folded(node.out.size());
+  if (fold_work_ < limits_.fold_work || op == Op::kConstant || op == Op::kShape)
+    folded = Fold(p_, node);
+  for (const auto& contents : folded)
+    fold_work_ += contents ? static_cast<int64_t>(contents->elements.size()) : 0;
   bool is_const = true;
   for (int i = 0; i < proto.output_size(); ++i) {
     const auto at = static_cast<size_t>(i);

@@ -12,6 +12,7 @@ struct LowerLimits {
   int64_t nodes = 1'000'000;          // in the program, after functions are expanded
   int64_t work = 3'000'000;           // nodes looked at, bodies of loops more than once
   int64_t folded_elements = 2 << 20;  // held in all; above, only tensors up to 1024 elements
+  int64_t fold_work = 64 << 20;       // elements made by folding; above, nothing is folded any more
   int depth = 48;                     // bodies and functions within each other
 };
 

@@ -88,6 +88,7 @@ class Lowering {
   std::map<std::string, int> warned_;
   int64_t work_ = 0;
   int64_t folded_ = 0;
+  int64_t fold_work_ = 0;
 };
 
 }  // namespace mk::scan

@@ -48,8 +48,11 @@ class NonAffine {
   bool IsOneRow(ValueId index) const;
 
   int Top(int group) {
-    while (parents_[static_cast<size_t>(group)] != group)
-      group = parents_[static_cast<size_t>(group)];
+    while (parents_[static_cast<size_t>(group)] != group) {
+      int& parent = parents_[static_cast<size_t>(group)];
+      parent = parents_[static_cast<size_t>(parent)];
+      group = parent;
+    }
     return group;
   }
   void Join(int a, int b) {

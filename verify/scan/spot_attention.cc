@@ -424,8 +424,8 @@ void Attention::ShiftedScores(NodeId id) {
   for (int i = 0; i < 12; ++i) {
     const auto& users = p_.value(at).consumers;
     NodeId next = kNone;
-    for (const NodeId user : users) {
-      if (p_.node(user).op != Op::kShape) next = next == kNone ? user : next;
+    for (size_t u = 0; u < users.size() && u < 16 && next == kNone; ++u) {
+      if (p_.node(users[u]).op != Op::kShape) next = users[u];
     }
     if (next == kNone || p_.node(next).out.empty()) return;
     const Node& node = p_.node(next);

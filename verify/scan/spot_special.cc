@@ -18,6 +18,8 @@
 namespace mk::scan {
 namespace {
 
+constexpr int kUsers = 64;  // users of a value that are looked at: a real rotation has four
+
 // A signed permutation matrix that negates some and keeps some: a rotation by quarter turns.
 bool IsSignedPermutation(const SmallTensor& matrix) {
   if (matrix.rank() != 2 || matrix.dims[0] != matrix.dims[1] || matrix.dims[0] < 2) return false;
@@ -245,10 +247,13 @@ bool Special::Product(NodeId id) {
       }
       return false;
     };
+    int looked = 0;
     for (const NodeId user : p_.value(plain_a).consumers) {
+      if (++looked > kUsers) break;
       const Node& mul = p_.node(user);
       if (mul.op != Op::kMul || mul.out.empty() || !is_product(&mul, plain_a, root_s)) continue;
       for (const NodeId sum : p_.value(mul.out[0]).consumers) {
+        if (++looked > kUsers) break;
         const Node& add = p_.node(sum);
         if (add.op != Op::kAdd || add.out.empty()) continue;
         for (size_t k = 0; k < 2; ++k) {

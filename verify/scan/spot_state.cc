@@ -20,6 +20,7 @@ namespace mk::scan {
 namespace {
 
 constexpr int kScanSteps = 3;  // updates in a row that make an unrolled scan
+constexpr size_t kSeen = 512;  // values looked at in one search
 constexpr int kGateSteps = 2;  // with shared weights
 
 bool IsSequenceOp(Op op) {
@@ -211,7 +212,7 @@ void State::AddLink(NodeId id, ValueId state, ValueId gate, ValueId input) {
   link.input = input;
   link.previous = LinkOf(state);
   if (link.previous >= 0) {
-    link.is_gated = DependsOn(p_, gate, state, 256, true) || DependsOn(p_, input, state, 256, true);
+    link.is_gated = DependsOn(p_, gate, state, 96, true) || DependsOn(p_, input, state, 96, true);
     link.length = links_[static_cast<size_t>(link.previous)].length + 1;
     links_[static_cast<size_t>(link.previous)].has_next = true;
   }
@@ -256,7 +257,7 @@ std::set<ValueId> State::WeightsOf(ValueId gate, ValueId stop) const {
     passes_sigmoid = passes_sigmoid || node->op == Op::kSigmoid || node->op == Op::kHardSigmoid;
     const bool is_dense = node->op == Op::kConv || node->op == Op::kMatMul || node->op == Op::kGemm;
     for (const ValueId in : node->in) {
-      if (in == kNone || !seen.insert(in).second) continue;
+      if (seen.size() > kSeen || in == kNone || !seen.insert(in).second) continue;
       if (p_.value(in).IsConst()) {
         if (is_dense && p_.value(in).dims.size() >= 2) weights.insert(in);
       } else {
@@ -279,14 +280,20 @@ bool State::SharesWeights(const std::vector<int>& chain) const {
 }
 
 void State::Chains() {
+  std::vector<bool> told(links_.size(), false);
   for (size_t i = 0; i < links_.size(); ++i) {
     if (links_[i].has_next || links_[i].length < kGateSteps) continue;
+    // A link that an earlier end was told with is not told again.
     std::vector<int> chain;
     int gated = 0;
-    for (int at = static_cast<int>(i); at >= 0; at = links_[static_cast<size_t>(at)].previous) {
+    int at = static_cast<int>(i);
+    for (; at >= 0 && !told[static_cast<size_t>(at)];
+         at = links_[static_cast<size_t>(at)].previous) {
+      told[static_cast<size_t>(at)] = true;
       chain.push_back(at);
       gated += links_[static_cast<size_t>(at)].is_gated;
     }
+    if (at >= 0) continue;
     std::reverse(chain.begin(), chain.end());
     const bool is_scan = gated == 0 && static_cast<int>(chain.size()) >= kScanSteps;
     const bool is_gates = gated > 0 && SharesWeights(chain);
@@ -313,7 +320,7 @@ bool State::FollowsCheaply(ValueId from, ValueId on) const {
         op != Op::kConcat)
       continue;
     for (const ValueId in : p_.node(id).in) {
-      if (p_.IsDataValue(in) && seen.insert(in).second) queue.push_back(in);
+      if (seen.size() <= kSeen && p_.IsDataValue(in) && seen.insert(in).second) queue.push_back(in);
     }
   }
   return false;
@@ -353,7 +360,7 @@ void State::Repetitions() {
 // Exporters write a split with constant sizes as a sequence and take its elements at constant
 // places: no sequence is left of it when it runs.
 void State::Sequences() {
-  std::vector<NodeId> kept;
+  std::set<NodeId> kept;
   for (const NodeId id : sequence_ops_) {
     const Node& node = p_.node(id);
     bool is_static = false;
@@ -372,9 +379,9 @@ void State::Sequences() {
       const Node* from = p_.ProducerOf(node.In(0));
       is_static = from &&
                   (from->op == Op::kSplitToSequence || from->op == Op::kSequenceConstruct) &&
-                  std::find(kept.begin(), kept.end(), p_.value(node.In(0)).producer) == kept.end();
+                  kept.count(p_.value(node.In(0)).producer) == 0;
     }
-    if (!is_static) kept.push_back(id);
+    if (!is_static) kept.insert(id);
   }
   if (kept.empty()) return;
   Structure* structure =
