@@ -28,7 +28,8 @@ class ParameterHost {
     weights_ = {
         sizeof weights_, 0, this,
         [](void*, mk_u64, void**) -> mk_status { return MK_UNIMPLEMENTED; },
-        [](void*, const char*, mk_weight*, mk_u64) -> mk_status { return MK_UNIMPLEMENTED; }};
+        [](void*, const char*, mk_weight*, mk_u64) -> mk_status { return MK_UNIMPLEMENTED; },
+        nullptr};
     parallel_ = {sizeof parallel_, 0, this,
                  [](void*, mk_i64, mk_i64, void (*)(void*, mk_i64, mk_i64), void*) {},
                  [](void*) -> mk_i64 { return 1; }};
