@@ -92,6 +92,9 @@ if ((install)); then
     finish
   fi
 fi
+# The CUDA compiler, so that device code is compiled for its boards; what is left out without it is told.
+cuda=$(deploy/cuda-toolkit.sh 2>&1) || cuda="skipped: images for GPUs are not compiled (${cuda##*$'\n'})"
+printf '%s\n' "${cuda##*$'\n'}"
 # Where the kernel lets no sandbox be made (a chroot, some containers), Bazel runs its actions without one.
 bazel_flags=()
 unshare --user --mount true 2>/dev/null || bazel_flags+=(--spawn_strategy=local)
