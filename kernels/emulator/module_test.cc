@@ -1,4 +1,5 @@
-// An emulated module in a shared object of its own, as a pack has it: loaded, run, by two threads at once, unloaded.
+// An emulated module in a shared object of its own, as a pack has it: loaded, run, by two threads
+// at once, unloaded.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ float Sum(const Module& module) {
   DeviceArray<float> x(&emulator.memory(), "x", std::vector<float>(kCount, 1.0f));
   DeviceArray<float> partials(&emulator.memory(), "partials", 4), sum(&emulator.memory(), "sum", 1);
   DeviceArray<mk_u32> finished(&emulator.memory(), "finished", std::vector<mk_u32>{0});
-  const samples::ReduceParams params = {x.device(), partials.device(), finished.device(), sum.device(), kCount};
+  const samples::ReduceParams params = {x.device(), partials.device(), finished.device(),
+                                        sum.device(), kCount};
   const Report report = emulator.Run(module, "mk_sample_reduce", {{4}, {256}}, params);
   EXPECT_TRUE(report.ok()) << report.Text();
   return sum.Host()[0];
