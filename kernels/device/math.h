@@ -1,5 +1,5 @@
-// Elementary functions in fp32, as accurate as the compiler's library makes them (a few ulp; the GPU's and the host's
-// differ by that). The hardware's quick approximations are in ptx.h.
+// Elementary functions in fp32, as accurate as the compiler's library makes them (a few ulp; the
+// GPU's and the host's differ by that). The hardware's quick approximations are in ptx.h.
 #ifndef MERGEKERNEL_KERNELS_DEVICE_MATH_H_
 #define MERGEKERNEL_KERNELS_DEVICE_MATH_H_
 
