@@ -222,6 +222,22 @@ TEST(Instructions, Atomics) {
                         1, 5}));
 }
 
+TEST(Instructions, ElementaryFunctions) {
+  Words in(32);
+  for (uint32_t i = 0; i < 32; ++i) in[i] = device::BitsOf(0.1f + 0.25f * static_cast<float>(i));
+  const Words out = Try("mk_try_math", in, 32 * 7);
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    const double x = device::FloatOf(in[lane]);
+    const double want[7] = {std::exp(x),  std::log(x),  std::log1p(x), std::erf(x),
+                            std::tanh(x), std::fabs(x), std::floor(x)};
+    for (int i = 0; i < 7; ++i) {
+      EXPECT_NEAR(device::FloatOf(out[lane * 7 + i]), want[i],
+                  4 * 0x1p-24 * std::fabs(want[i]) + 1e-8)
+          << i << " of " << x;
+    }
+  }
+}
+
 TEST(Instructions, Hints) {
   const Words in = RandomWords(5, 32 * 4);
   const Words out = Try("mk_try_hints", in, 32 * 4);

@@ -1,6 +1,7 @@
 // One kernel per instruction of ptx.h and memory.h: words in, words out. One warp where nothing
 // else is said.
 #include "kernels/device/device.h"
+#include "kernels/device/math.h"
 #include "kernels/device/memory.h"
 #include "kernels/device/ptx.h"
 #include "kernels/emulator/samples/instructions_params.h"
@@ -162,4 +163,12 @@ extern "C" __global__ void mk_try_hints(const WordsParams p) {
   const Words2 h = LoadReadOnly(As<Words2>(p.in + Lane() * 4));
   StoreStreaming(As<Words4>(p.out + Lane() * 4),
                  Words4{{w.word[3], w.word[2], h.word[1], h.word[0]}});
+}
+
+// in [1], out [7]: elementary functions of a float.
+extern "C" __global__ void mk_try_math(const WordsParams p) {
+  const float x = FloatFromBits(Load(p.in + Lane()));
+  const float y[7] = {Exp(x), Log(x), Log1p(x), Erf(x), Tanh(x), Abs(x), Floor(x)};
+  MK_UNROLL
+  for (int i = 0; i < 7; ++i) Store(p.out + Lane() * 7 + i, FloatBits(y[i]));
 }
