@@ -185,16 +185,13 @@ absl::StatusOr<InferResponse> Run::ExecuteOnDevice(DeviceLane& lane) {
   environment_.scratch.Reset();
   absl::Status status = Attempt(lane, RunKey(request_));
   if (!status.ok()) {
-    // What was started goes on: not into memory that others use.
-    const absl::Status idle = lane.stream().Synchronize();
-    const bool lost = !lane.device().lost().ok();
-    if (lost && !last_kernel_.empty()) {
+    // What was started goes on: not into memory that others use. Why it fails is known already.
+    lane.stream().Synchronize().IgnoreError();
+    if (!lane.device().lost().ok() && !last_kernel_.empty()) {
       status = absl::Status(status.code(),
                             absl::StrCat("pack '", environment_.pack.name, "', last kernel '",
                                          last_kernel_, "': ", status.message()));
     }
-    // The pack's own complaint is the better one, unless the device is why.
-    if (!idle.ok() && !lost) status = idle;
   }
   environment_.scratch.Reset();
   MK_RETURN_IF_ERROR(status);

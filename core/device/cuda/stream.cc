@@ -43,11 +43,8 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(CudaContext& cont
 
 CudaStream::~CudaStream() {
   Forget();
-  if (capturing_) {
-    cu::Graph graph = nullptr;
-    MK_CUDA_RELEASE(context_, StreamEndCapture, stream_, &graph);
-    if (graph != nullptr) MK_CUDA_RELEASE(context_, GraphDestroy, graph);
-  }
+  cu::Graph dropped = nullptr;
+  if (capturing_ && TryEndCapture(&dropped).ok()) MK_CUDA_RELEASE(context_, GraphDestroy, dropped);
   // Work may still read the pinned slots and the caller's buffers.
   if (stream_ != nullptr) MK_CUDA_RELEASE(context_, StreamSynchronize, stream_);
   for (Slot& slot : slots_) slot.done.reset();
@@ -145,14 +142,25 @@ absl::Status CudaStream::BeginCapture() {
   return absl::OkStatus();
 }
 
+absl::Status CudaStream::TryEndCapture(cu::Graph* graph) {
+  const absl::Status status = MK_CUDA(context_, StreamEndCapture, stream_, graph);
+  // A broken capture has ended with its error; after any other failure it is open still.
+  capturing_ = !status.ok() && !absl::IsFailedPrecondition(status);
+  if (status.ok() || *graph == nullptr) return status;
+  // One that went wrong may still leave a graph behind.
+  MK_CUDA_RELEASE(context_, GraphDestroy, std::exchange(*graph, nullptr));
+  return status;
+}
+
 absl::StatusOr<std::unique_ptr<Graph>> CudaStream::EndCapture() {
   cu::Graph graph = nullptr;
-  const absl::Status ended = MK_CUDA(context_, StreamEndCapture, stream_, &graph);
-  // A broken capture has ended with its error; after any other failure it may be open still.
-  capturing_ = !ended.ok() && ended.code() != absl::StatusCode::kFailedPrecondition;
+  const absl::Status ended = TryEndCapture(&graph);
   if (!ended.ok()) {
-    // A capture that went wrong may still leave a graph behind.
-    if (graph != nullptr) MK_CUDA_RELEASE(context_, GraphDestroy, graph);
+    // Left open, it would fail all that comes after it on this stream.
+    cu::Graph dropped = nullptr;
+    if (capturing_ && TryEndCapture(&dropped).ok()) {
+      MK_CUDA_RELEASE(context_, GraphDestroy, dropped);
+    }
     return ended;
   }
   cu::GraphExec exec = nullptr;

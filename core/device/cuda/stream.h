@@ -79,6 +79,7 @@ class CudaStream : public Stream {
       : context_(context), slot_bytes_(slot_bytes) {}
   // The next slot of the ring, empty. Waits for what it holds.
   absl::StatusOr<Slot*> NextSlot();
+  absl::Status TryEndCapture(cu::Graph* graph);
   absl::Status Fetch(void* host, cu::DevicePtr device, uint64_t size_bytes);
   static void Deliver(Slot& slot);  // REQUIRES its event has come
   void Forget();                    // what was promised to the host, after a failure
