@@ -13,41 +13,60 @@ constexpr int64_t kMaxSide = int64_t{1} << 20;
 constexpr int64_t kMaxResizedSide = int64_t{1} << 40;
 constexpr int64_t kMaxSlices = 8;  // bounds the scratch on machines with many cores
 
-// The filter of one output sample: taps [begin, end) of the source, all with a weight above 0.
+// The filter of one output sample: taps [begin, end) of the source, of which none lies outside of
+// the kernel.
 struct Filter {
   int64_t begin;
   int64_t end;
   const float* weights;
 };
 
-// Most taps that one output sample can have: positions closer than `support` to the centre.
-int64_t MaxTaps(int64_t source, int64_t target) {
+int64_t Radius(mk_u32 filter) { return filter == MK_RESIZE_BICUBIC ? 2 : 1; }
+
+// The kernel at a distance of t >= 0.
+double Kernel(mk_u32 filter, double t) {
+  if (filter == MK_RESIZE_TRIANGLE) return std::max(0.0, 1.0 - t);
+  if (t < 1) return (1.5 * t - 2.5) * t * t + 1;
+  return t < 2 ? ((-0.5 * t + 2.5) * t - 4) * t + 2 : 0;
+}
+
+// Most taps that one output sample can have: positions closer than the kernel's radius, stretched,
+// to the centre.
+int64_t MaxTaps(int64_t source, int64_t target, mk_u32 filter) {
   const double scale = static_cast<double>(source) / static_cast<double>(target);
-  return std::min(source, static_cast<int64_t>(2 * std::max(1.0, scale)) + 2);
+  const auto radius = static_cast<double>(Radius(filter));
+  return std::min(source, static_cast<int64_t>(2 * radius * std::max(1.0, scale)) + 2);
 }
 
 // Fills `filters` for the samples [first, first + count) of `target`; weights, in double and
 // rounded once, go to `weights` of count x MaxTaps.
-void MakeFilters(int64_t source, int64_t target, int64_t first, int64_t count, float* weights,
-                 Filter* filters) {
-  const int64_t max_taps = MaxTaps(source, target);
+void MakeFilters(int64_t source, int64_t target, mk_u32 filter, int64_t first, int64_t count,
+                 float* weights, Filter* filters) {
+  const int64_t max_taps = MaxTaps(source, target, filter);
   const double scale = static_cast<double>(source) / static_cast<double>(target);
-  const double support = std::max(1.0, scale);
+  const double stretch = std::max(1.0, scale);
+  const double support = static_cast<double>(Radius(filter)) * stretch;
   for (int64_t i = 0; i < count; ++i, weights += max_taps) {
     const double centre = (static_cast<double>(first + i) + 0.5) * scale;
-    const auto weight = [&](int64_t j) {
-      return std::max(0.0, 1.0 - std::fabs(static_cast<double>(j) + 0.5 - centre) / support);
+    const auto distance = [&](int64_t j) {
+      return std::fabs(static_cast<double>(j) + 0.5 - centre);
     };
+    // By distance alone, not by weight: first and last tap then never go back from sample to
+    // sample, though the bicubic kernel has zeros inside.
     int64_t begin = std::max<int64_t>(0, static_cast<int64_t>(std::floor(centre - support - 0.5)));
     int64_t end = std::min(source, static_cast<int64_t>(std::ceil(centre + support + 0.5)));
-    while (begin < end && weight(begin) <= 0) ++begin;
-    while (begin < end && weight(end - 1) <= 0) --end;
+    while (begin < end && distance(begin) >= support) ++begin;
+    while (begin < end && distance(end - 1) >= support) --end;
     double sum = 0;
-    for (int64_t j = begin; j < end; ++j) sum += weight(j);
-    for (int64_t j = begin; j < end; ++j) weights[j - begin] = static_cast<float>(weight(j) / sum);
+    for (int64_t j = begin; j < end; ++j) sum += Kernel(filter, distance(j) / stretch);
+    for (int64_t j = begin; j < end; ++j) {
+      weights[j - begin] = static_cast<float>(Kernel(filter, distance(j) / stretch) / sum);
+    }
     filters[i] = {begin, end, weights};
   }
 }
+
+float Clamped(float sample) { return std::min(255.0f, std::max(0.0f, sample)); }
 
 // Step 1 for pixels [begin, end) of one row, to [end - begin, out_channels] at `out`.
 void ConvertPixels(const mk_u8* row, int64_t channels, int64_t out_channels, int64_t begin,
@@ -111,6 +130,8 @@ void FilterBand(const Plan& plan, int64_t begin, int64_t end, float* scratch) {
                   plan.end_column, pixels);
     const auto filter_row = p.out_channels == 1 ? &FilterRow<1> : &FilterRow<3>;
     filter_row(pixels, plan.first_column, plan.columns, p.crop_width, filtered);
+    if (p.filter == MK_RESIZE_BICUBIC)
+      std::transform(filtered, filtered + row_size, filtered, Clamped);
     while (plan.rows[first].end <= j) ++first;
     for (int64_t i = first; i < end && plan.rows[i].begin <= j; ++i) {
       const float weight = plan.rows[i].weights[j - plan.rows[i].begin];
@@ -124,6 +145,7 @@ void FilterBand(const Plan& plan, int64_t begin, int64_t end, float* scratch) {
 void Normalize(const ResizeNormalizeParams& p) {
   const int64_t count = (p.crop_height + 2 * p.pad) * (p.crop_width + 2 * p.pad);
   float* y = p.y;
+  if (p.filter == MK_RESIZE_BICUBIC) std::transform(y, y + count * p.out_channels, y, Clamped);
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t c = 0; c < p.out_channels; ++c, ++y) *y = (*y / 255.0f - p.mean[c]) / p.std[c];
   }
@@ -157,6 +179,7 @@ Status CheckResizeNormalize(const ResizeNormalizeParams& p) {
   MK_TRY(CheckWindow("x", p.crop_left, p.crop_width, p.resized_width));
   MK_TRY(CheckChannels("channels", p.channels));
   MK_TRY(CheckChannels("out_channels", p.out_channels));
+  MK_TRY(CheckRange(kOp, "filter", p.filter, MK_RESIZE_TRIANGLE, MK_RESIZE_BICUBIC));
   for (int64_t c = 0; c < p.out_channels; ++c) {
     if (std::isfinite(p.mean[c]) && std::isfinite(p.std[c]) && p.std[c] != 0) continue;
     return InvalidArgument(std::string(kOp) + ": mean " + std::to_string(p.mean[c]) + ", std " +
@@ -169,8 +192,18 @@ Status CheckResizeNormalize(const ResizeNormalizeParams& p) {
 OpCost ResizeNormalizeCost(const ResizeNormalizeParams& p) {
   const int64_t out = (p.crop_height + 2 * p.pad) * (p.crop_width + 2 * p.pad) * p.out_channels;
   const int64_t in = p.height * p.width * p.channels;
-  // The window's share of each axis is filtered: at most two taps per source sample and axis.
-  return {in + out * static_cast<int64_t>(sizeof(float)), 4 * in + 6 * out};
+  // The window's share of each axis is filtered: at most two taps per source sample, axis and unit
+  // of the kernel's radius.
+  const int64_t taps = Radius(p.filter);
+  return {in + out * static_cast<int64_t>(sizeof(float)), 4 * taps * in + 6 * out};
+}
+
+int64_t ResizeFilterBytes(int64_t source, int64_t window, mk_u32 filter) {
+  // taps <= 2 r max(1, n / m) + 2 and window <= m, so the window's taps are at most
+  // 2 r n + (2 r + 2) window.
+  const int64_t radius = Radius(filter);
+  const int64_t taps = 2 * radius * source + (2 * radius + 2) * window;
+  return taps * static_cast<int64_t>(sizeof(float)) + window * static_cast<int64_t>(sizeof(Filter));
 }
 
 Status ResizeNormalizeCpu(Context& context, const ResizeNormalizeParams& p) {
@@ -178,11 +211,13 @@ Status ResizeNormalizeCpu(Context& context, const ResizeNormalizeParams& p) {
   MK_TRY_ASSIGN(Filter* const columns, context.Scratch<Filter>(p.crop_width));
   MK_TRY_ASSIGN(Filter* const rows, context.Scratch<Filter>(p.crop_height));
   MK_TRY_ASSIGN(float* const column_weights,
-                context.Scratch<float>(p.crop_width * MaxTaps(p.width, p.resized_width)));
-  MK_TRY_ASSIGN(float* const row_weights,
-                context.Scratch<float>(p.crop_height * MaxTaps(p.height, p.resized_height)));
-  MakeFilters(p.width, p.resized_width, p.crop_left, p.crop_width, column_weights, columns);
-  MakeFilters(p.height, p.resized_height, p.crop_top, p.crop_height, row_weights, rows);
+                context.Scratch<float>(p.crop_width * MaxTaps(p.width, p.resized_width, p.filter)));
+  MK_TRY_ASSIGN(
+      float* const row_weights,
+      context.Scratch<float>(p.crop_height * MaxTaps(p.height, p.resized_height, p.filter)));
+  MakeFilters(p.width, p.resized_width, p.filter, p.crop_left, p.crop_width, column_weights,
+              columns);
+  MakeFilters(p.height, p.resized_height, p.filter, p.crop_top, p.crop_height, row_weights, rows);
 
   Plan plan = {p, columns, rows, columns[0].begin, columns[p.crop_width - 1].end, 0};
   const int64_t source_columns = plan.end_column - plan.first_column;

@@ -18,11 +18,11 @@ void RunResizeNormalize(benchmark::State& state) {
   for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<uint8_t>(i * 2654435761u >> 24);
   std::vector<float> y(static_cast<size_t>((s.crop_height + 2 * s.pad) *
                                            (s.crop_width + 2 * s.pad) * s.out_channels));
-  const ResizeNormalizeParams params = {image.data(),    y.data(),           s.height,
-                                        s.width,         s.channels,         s.resized_height,
-                                        s.resized_width, s.crop_top,         s.crop_left,
-                                        s.crop_height,   s.crop_width,       s.pad,
-                                        s.out_channels,  {0.5f, 0.5f, 0.5f}, {0.2f, 0.2f, 0.2f}};
+  const ResizeNormalizeParams params = {
+      image.data(),   y.data(),           s.height,           s.width,
+      s.channels,     s.resized_height,   s.resized_width,    s.crop_top,
+      s.crop_left,    s.crop_height,      s.crop_width,       s.pad,
+      s.out_channels, {0.5f, 0.5f, 0.5f}, {0.2f, 0.2f, 0.2f}, MK_RESIZE_BICUBIC};
   for (auto _ : state) {
     if (!ResizeNormalize(*context, params).ok()) state.SkipWithError("ResizeNormalize failed");
   }

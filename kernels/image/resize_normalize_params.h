@@ -6,6 +6,10 @@
 
 namespace mk {
 
+// How samples are weighted: mk_u32, for device code has no enumerators of its own.
+#define MK_RESIZE_TRIANGLE 0u
+#define MK_RESIZE_BICUBIC 1u
+
 struct ResizeNormalizeParams {
   const mk_u8* image;  // [height, width, channels] device, dense
   float* y;         // [crop_height + 2 pad, crop_width + 2 pad, out_channels] fp32, device, dense
@@ -22,6 +26,7 @@ struct ResizeNormalizeParams {
   mk_i64 out_channels;  // 1 or 3
   float mean[3];        // finite; the first out_channels are read
   float std[3];         // finite, not 0
+  mk_u32 filter;        // MK_RESIZE_TRIANGLE or MK_RESIZE_BICUBIC
 };
 
 }  // namespace mk

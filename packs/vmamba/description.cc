@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/image/resize_normalize_params.h"
+
 namespace mk::vmamba {
 namespace {
 
@@ -134,6 +136,16 @@ Status ReadMaxInputPixels(const Host& host, Preprocessing& p) {
   return ReadInteger(host, kKey, least, int64_t{64} << 20, p.max_input_pixels);
 }
 
+// Triangle where it is missing: manifests of before had no other.
+Status ReadFilter(const Host& host, Preprocessing& p) {
+  constexpr char kKey[] = "preprocess.filter";
+  const std::string text(host.Parameter(kKey));
+  if (!text.empty() && text != "triangle" && text != "bicubic")
+    return Broken(kKey, text, "triangle or bicubic");
+  p.filter = text == "bicubic" ? MK_RESIZE_BICUBIC : MK_RESIZE_TRIANGLE;
+  return Ok();
+}
+
 Status ReadPreprocessing(const Host& host, const Description& d, Preprocessing& p) {
   MK_TRY(ReadInteger(host, "preprocess.resize", 0, kMaxSide, p.resize));
   MK_TRY(ReadInteger(host, "preprocess.crop", 0, kMaxSide, p.crop));
@@ -157,6 +169,7 @@ Status ReadPreprocessing(const Host& host, const Description& d, Preprocessing& 
                   "such that crop + 2 pad, " + std::to_string(side) + ", is a multiple of " +
                       std::to_string(d.SideMultiple()));
   }
+  MK_TRY(ReadFilter(host, p));
   return ReadMaxInputPixels(host, p);
 }
 

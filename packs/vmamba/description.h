@@ -17,6 +17,7 @@ struct Preprocessing {
   int64_t crop = 0;      // side of the centre window; 0: all of it
   int64_t pad = 0;       // samples of 0 added on each side
   int64_t channels = 0;  // 1 or 3
+  uint32_t filter = 0;   // of the resize: MK_RESIZE_TRIANGLE or MK_RESIZE_BICUBIC
   float mean[3] = {0, 0, 0};
   float std[3] = {1, 1, 1};
   // Most pixels of an encoded image: what it decodes to lies in scratch.

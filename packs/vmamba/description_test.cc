@@ -56,6 +56,15 @@ TEST(Description, TakesEveryPublishedSize) {
   EXPECT_EQ(d->preprocessing.std[2], 2.0f);
 }
 
+TEST(Description, TheFilterIsTriangleUnlessSaid) {
+  Parameters parameters = PlainParameters();
+  EXPECT_EQ(Parse(parameters)->preprocessing.filter, MK_RESIZE_TRIANGLE);
+  parameters["preprocess.filter"] = "bicubic";
+  EXPECT_EQ(Parse(parameters)->preprocessing.filter, MK_RESIZE_BICUBIC);
+  parameters["preprocess.filter"] = "lanczos";
+  EXPECT_NE(Parse(parameters).status().message().find("preprocess.filter"), std::string::npos);
+}
+
 TEST(Description, RefusesEachMissingParameter) {
   for (const auto& [key, value] : PlainParameters()) {
     EXPECT_EQ(Refusal(key, ""), "parameter " + key + " is missing");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/conv/conv3x3.h"
+#include "kernels/image/resize_normalize.h"
 #include "kernels/linear/feed_forward.h"
 #include "kernels/op.h"
 #include "packs/vmamba/preprocess.h"
@@ -50,7 +51,8 @@ int64_t ImageBytes(const Preprocessing& p) {
   const int64_t longest = std::min(kMaxImageSide, p.max_encoded_pixels);
   const int64_t sides = longest + CeilDiv(p.max_encoded_pixels, longest);
   const int64_t window = p.crop != 0 ? p.crop : std::min(kMaxImageSide, p.max_input_pixels);
-  const int64_t filters = 8 * sides + 2 * (12 + 16) * window;
+  // Linear in both, so that two axes of `sides` in all take what one of their sum does.
+  const int64_t filters = ResizeFilterBytes(sides, 2 * window, p.filter);
   const int64_t rows = kThreads * 4 * p.channels * (longest + window);
   return Aligned(3 * p.max_encoded_pixels) + filters + rows + 8 * kAlignment;
 }

@@ -86,6 +86,7 @@ Status Prepare(Context& context, const Preprocessing& preprocessing, const Prepa
   params.out_channels = preprocessing.channels;
   std::copy(preprocessing.mean, preprocessing.mean + 3, params.mean);
   std::copy(preprocessing.std, preprocessing.std + 3, params.std);
+  params.filter = preprocessing.filter;
   return ResizeNormalize(context, params);
 }
 

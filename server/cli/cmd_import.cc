@@ -158,6 +158,9 @@ void AddOptions(CLI::App* command, VMambaImport* options) {
       ->add_option("--max-input-pixels", options->max_input_pixels,
                    "Most of a picture that --crop 0 leaves as it is")
       ->capture_default_str();
+  command->add_option("--filter", options->filter, "Of the resize, antialiased: bicubic, triangle")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"bicubic", "triangle"}));
   command->add_option("--mean", options->mean, "A number per channel, for pixels in 0..1")
       ->capture_default_str();
   command->add_option("--std", options->std, "A number per channel")->capture_default_str();

@@ -98,6 +98,7 @@ std::map<std::string, std::string> AllParameters(const VMambaImport& options,
   all["preprocess.crop"] = absl::StrCat(options.crop);
   all["preprocess.pad"] = "0";
   all["preprocess.channels"] = all["config.in_chans"];
+  all["preprocess.filter"] = options.filter;
   all["preprocess.mean"] = options.mean;
   all["preprocess.std"] = options.std;
   all["preprocess.max_encoded_pixels"] = absl::StrCat(options.max_encoded_pixels);

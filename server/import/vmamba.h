@@ -32,6 +32,7 @@ struct VMambaImport {
   // The reference's evaluation for ImageNet.
   int64_t resize = 256;
   int64_t crop = 224;
+  std::string filter = "bicubic";  // of the resize, or "triangle"
   std::string mean = "0.485,0.456,0.406";
   std::string std = "0.229,0.224,0.225";
   int64_t max_encoded_pixels = 16 << 20;

@@ -134,6 +134,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--state-dict", default="")
     parser.add_argument("--resize", type=int, default=256)
+    parser.add_argument("--filter", choices=("bicubic", "triangle"), default="bicubic")
     parser.add_argument("--crop", type=int, default=224)
     parser.add_argument("--mean", default="0.485,0.456,0.406")
     parser.add_argument("--std", default="0.229,0.224,0.225")
@@ -142,7 +143,7 @@ def main() -> None:
     state = read_state(args.checkpoint, args.state_dict)
     channels = state["patch_embed.0.weight"].shape[1]
     mean, std = (tuple(map(float, text.split(","))) for text in (args.mean, args.std))
-    cfg = PreprocessConfig(args.resize, args.crop, 0, channels, mean, std)
+    cfg = PreprocessConfig(args.resize, args.crop, 0, channels, mean, std, args.filter)
     sides = [(97, 131), (203, 151), (64, 64)]
     images = [picture(*sides[i % 3], channels, seed=i) for i in range(args.cases)]
     write_tensors(args.out, make_golden(state, images, cfg), {"cases": str(args.cases)})
