@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "kernels/image/resize_normalize_params.h"
 #include "packs/vmamba/testing/fixture.h"
 #include "packs/vmamba/weights.h"
 
