@@ -128,8 +128,8 @@ TEST(ResizeNormalize, EqualsTheFormulaOnRaggedShapes) {
       const int64_t filters = ResizeFilterBytes(shape.height, shape.crop_height, filter) +
                               ResizeFilterBytes(shape.width, shape.crop_width, filter);
       const int64_t rows = threads * 4 * shape.out_channels * (shape.width + shape.crop_width);
-      // Five blocks of scratch, each rounded up to 64.
-      EXPECT_LE(context.run().scratch_peak_bytes(), static_cast<uint64_t>(filters + rows + 5 * 64))
+      // Five blocks of scratch, each rounded up to 64 and, in tests, with a guard of 64.
+      EXPECT_LE(context.run().scratch_peak_bytes(), static_cast<uint64_t>(filters + rows + 5 * 128))
           << shape.name << ", filter " << filter;
     }
   }

@@ -44,15 +44,20 @@ int64_t BlockBytes(const Description& d, int64_t stage, int64_t tokens) {
   return std::max(ss2d, mlp);
 }
 
+// The largest sum of two sides of so many pixels: where one is as long as it may be.
+int64_t LongestSides(int64_t pixels) {
+  const int64_t longest = std::min(kMaxImageSide, pixels);
+  return longest + CeilDiv(pixels, longest);
+}
+
 // Decoded pixels, and the filters and rows of their resize; see kernels/image.
 int64_t ImageBytes(const Preprocessing& p) {
   constexpr int64_t kThreads = 8;
-  // Sides whose product is bounded have their largest sum where one is as long as it may be.
   const int64_t longest = std::min(kMaxImageSide, p.max_encoded_pixels);
-  const int64_t sides = longest + CeilDiv(p.max_encoded_pixels, longest);
   const int64_t window = p.crop != 0 ? p.crop : std::min(kMaxImageSide, p.max_input_pixels);
-  // Linear in both, so that two axes of `sides` in all take what one of their sum does.
-  const int64_t filters = ResizeFilterBytes(sides, 2 * window, p.filter);
+  // Linear in both, so that two axes take what one of their sums does.
+  const int64_t windows = p.crop != 0 ? 2 * p.crop : LongestSides(p.max_input_pixels);
+  const int64_t filters = ResizeFilterBytes(LongestSides(p.max_encoded_pixels), windows, p.filter);
   const int64_t rows = kThreads * 4 * p.channels * (longest + window);
   return Aligned(3 * p.max_encoded_pixels) + filters + rows + 8 * kAlignment;
 }
