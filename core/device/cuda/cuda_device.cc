@@ -64,8 +64,8 @@ class CudaDevice : public Device {
         CudaModule::Load(*context_, image, static_cast<int>(facts_.shared_bytes_per_block)));
     return std::unique_ptr<Module>(std::move(module));
   }
-  absl::Status Launch(Stream& stream, DeviceKernel& kernel, const LaunchDims& dims, const void* params,
-                      uint64_t params_size_bytes) override;
+  absl::Status Launch(Stream& stream, DeviceKernel& kernel, const LaunchDims& dims,
+                      const void* params, uint64_t params_size_bytes) override;
 
   absl::Status Canary() override MK_EXCLUDES(service_mutex_);
   absl::Status lost() const override { return context_->lost(); }
