@@ -31,4 +31,16 @@ TEST(MkPack, EveryTableBeginsWithItsSize) {
   EXPECT_EQ(offsetof(mk_parallel_service, struct_size), 0u);
   EXPECT_EQ(offsetof(mk_blas_service, struct_size), 0u);
   EXPECT_EQ(offsetof(mk_image_service, struct_size), 0u);
+  EXPECT_EQ(offsetof(mk_kernels_service, struct_size), 0u);
+  EXPECT_EQ(offsetof(mk_launch, struct_size), 0u);
+  EXPECT_EQ(offsetof(mk_capture_extension, struct_size), 0u);
+}
+
+// 1.1 only appended: these are the sizes that packs of 1.0 were compiled with.
+TEST(MkPack, WhatStoodIn10StandsWhereItStood) {
+  EXPECT_EQ(MK_RUN_SIZE_1_0, 112u);
+  EXPECT_EQ(MK_WEIGHTS_SERVICE_SIZE_1_0, 32u);
+  EXPECT_EQ(sizeof(mk_host), 40u);
+  EXPECT_EQ(sizeof(mk_tensor), 40u);
+  EXPECT_EQ(sizeof(mk_weight), 40u);
 }

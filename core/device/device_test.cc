@@ -14,6 +14,7 @@
 
 #include "core/device/arena.h"
 #include "core/device/host_services.h"
+#include "core/device/open_device.h"
 #include "core/device/sgemm.h"
 #include "core/device/thread_pool.h"
 
@@ -371,6 +372,48 @@ TEST(HostServices, SgemmAndThreadsWorkThroughTheirTables) {
   for (const float c : state.c) EXPECT_EQ(c, 11);
   const mk_sgemm_args wrong = {0, 0, 1, 1, 2, 1, 0, state.a, 1, state.b, 1, state.c, 1};
   EXPECT_EQ(blas->sgemm(blas->self, &wrong), MK_INVALID_ARGUMENT);
+}
+
+// What outlives scopes is taken from the other end.
+TEST(Arena, TheEndIsApartFromScopesAndBothCount) {
+  auto device = NewCpuDevice(1 << 30);
+  MemoryAccount account({0, 4096, 0});
+  auto arena = Arena::Create(**device, account, 4096);
+  ASSERT_TRUE(arena.ok());
+  Arena& a = **arena;
+  char* const input = static_cast<char*>(*a.AllocateEnd(100));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(input) % 64, 0u);
+  const uint64_t mark = a.EndMark();
+  EXPECT_GE(mark, 100u);
+  void* const scratch = *a.Allocate(100);
+  char* const output = static_cast<char*>(*a.AllocateEnd(100));
+  EXPECT_LT(output, input);
+  a.Release(0);
+  std::memset(output, 1, 100);  // still there
+  EXPECT_EQ(*a.Allocate(100), scratch);
+  EXPECT_FALSE(a.AllocateEnd(4000).ok());
+  EXPECT_FALSE(a.Allocate(4000).ok());
+  a.ReleaseEnd(mark);
+  EXPECT_EQ(*a.AllocateEnd(100), output);
+  EXPECT_EQ(account.live(Region::kScratch), a.EndMark() + 128);
+  a.Reset();
+  EXPECT_EQ(account.live(Region::kScratch), 0u);
+  EXPECT_EQ(*a.AllocateEnd(100), input);  // addresses repeat
+  EXPECT_FALSE(a.AllocateEnd(UINT64_MAX).ok());
+}
+
+TEST(OpenDevice, TakesTheNamesItKnowsAndNoOther) {
+  OpenDeviceOptions options;
+  options.budget_bytes = 1 << 20;
+  EXPECT_EQ((*OpenDevice(options))->facts().kind, "cpu");
+  for (const char* name : {"", "gpu", "cuda0", "cuda:", "cuda:x", "CPU"}) {
+    options.name = name;
+    EXPECT_EQ(OpenDevice(options).status().code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+  options.name = "cuda:999";  // on no machine, with or without a driver
+  const auto none = OpenDevice(options);
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(none.status().message().substr(0, 19), "device 'cuda:999': ");
 }
 
 }  // namespace

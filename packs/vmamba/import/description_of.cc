@@ -26,7 +26,9 @@ class ParameterHost {
                 return found == all.end() ? nullptr : found->second.c_str();
               }};
     weights_ = {
-        sizeof weights_, 0, this,
+        sizeof weights_,
+        0,
+        this,
         [](void*, mk_u64, void**) -> mk_status { return MK_UNIMPLEMENTED; },
         [](void*, const char*, mk_weight*, mk_u64) -> mk_status { return MK_UNIMPLEMENTED; },
         nullptr};
