@@ -1,6 +1,5 @@
 // mk doctor: whether this machine can run the daemon, before one wonders why it does not. Local;
 // needs no daemon.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <netinet/in.h>
@@ -18,6 +17,7 @@
 
 #include "core/base/meminfo.h"
 #include "core/device/cpu_facts.h"
+#include "core/device/cuda/driver.h"
 #include "core/device/sgemm.h"
 #include "server/cli/common.h"
 
@@ -154,11 +154,13 @@ Finding System() {
               gnu_get_libc_version()};
 }
 
+// A machine without a GPU is no failure; a driver that is there and cannot be used is worth a look.
 Finding Cuda() {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (driver == nullptr) return {"CUDA driver", "ok", "absent; this build serves on the CPU"};
-  dlclose(driver);
-  return {"CUDA driver", "ok", "present; this build does not use it yet"};
+  const DriverReport driver = InspectDriver();
+  std::string detail = driver.message;
+  for (const std::string& device : driver.devices) detail += "; " + device;
+  const bool fine = driver.state == DriverState::kReady || driver.state == DriverState::kAbsent;
+  return {"CUDA driver", fine ? "ok" : "warn", detail};
 }
 
 Finding Port(uint16_t port, const char* what) {
