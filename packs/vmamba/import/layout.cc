@@ -1,11 +1,11 @@
 #include "packs/vmamba/import/layout.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "core/base/text.h"
 #include "packs/vmamba/import/sizes.h"
 #include "packs/vmamba/weights.h"
 
@@ -14,7 +14,6 @@ namespace {
 
 constexpr int64_t kPublishedClasses = 1000;
 constexpr size_t kMaxSuggestions = 32;  // each compares against every surplus name
-constexpr size_t kMaxCompared = 2000;
 
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
@@ -46,33 +45,6 @@ std::string CommonPrefix(const std::vector<StoredTensorSpec>& tensors, const std
     }
   }
   return prefix;
-}
-
-// Levenshtein distance, for suggestions.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row[b.size()];
-}
-
-std::string Nearest(const std::string& name, const std::vector<std::string>& names) {
-  const std::string* best = nullptr;
-  size_t best_distance = name.size() / 2 + 1;
-  for (size_t i = 0; i < std::min(names.size(), kMaxCompared); ++i) {
-    if (names[i].size() > 2 * name.size()) continue;
-    const size_t distance = Distance(name, names[i]);
-    if (distance < best_distance) best = &names[i], best_distance = distance;
-  }
-  return best != nullptr ? *best : "";
 }
 
 // A linear layer may be stored as the 1x1 convolution that it is: the same bytes.
@@ -108,7 +80,8 @@ void Compare(const std::vector<StoredTensorSpec>& tensors, const std::vector<siz
   size_t suggestions = 0;
   for (const WeightSpec& spec : table) {
     if (seen.count(spec.name) != 0) continue;
-    const std::string nearest = suggestions++ < kMaxSuggestions ? Nearest(spec.name, surplus) : "";
+    const std::string nearest =
+        suggestions++ < kMaxSuggestions ? Nearest(spec.name, surplus, spec.name.size() / 2) : "";
     layout.problems.push_back(
         "tensor '" + spec.name + "' " + ShapeText(spec.shape) + " is missing" +
         (nearest.empty() ? "" : "; the nearest name in the file is '" + nearest + "'"));
