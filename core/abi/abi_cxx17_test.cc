@@ -44,3 +44,6 @@ TEST(MkPack, WhatStoodIn10StandsWhereItStood) {
   EXPECT_EQ(sizeof(mk_tensor), 40u);
   EXPECT_EQ(sizeof(mk_weight), 40u);
 }
+
+// 1.2 only appended: the size that packs of 1.1 were compiled with.
+TEST(MkPack, WhatStoodIn11StandsWhereItStood) { EXPECT_EQ(MK_LAUNCH_SIZE_1_1, 48u); }

@@ -1,4 +1,4 @@
-/* The contract between the daemon ("host") and a model pack, version 1.1.
+/* The contract between the daemon ("host") and a model pack, version 1.2.
  *
  * A pack is a shared object that exports ONE data symbol, `mk_pack_entry` (MK_PACK_ENTRY_SYMBOL),
  * of type `mk_pack`. The host reads its first five fields before it calls anything, and refuses by
@@ -41,7 +41,7 @@ extern "C" {
 
 #define MK_PACK_MAGIC UINT64_C(0x31304b4341504b4d) /* the bytes "MKPACK01", little-endian */
 #define MK_ABI_MAJOR 1u
-#define MK_ABI_MINOR 1u
+#define MK_ABI_MINOR 2u
 #define MK_PACK_ENTRY_SYMBOL "mk_pack_entry"
 
 /* ---- Status: numerically gRPC's codes
@@ -304,7 +304,14 @@ typedef struct mk_launch {
   mk_u32 block[3];     /* threads */
   const void* params;  /* the kernel's one struct */
   mk_u64 params_size_bytes;
+  /* ---- since 1.2 ----
+   * What the launch moves and computes, by the op's own formula; 0 where it says nothing. For
+   * predictions and plans; no device runs differently for it. A multiply-add is 2 FLOP. */
+  mk_u64 bytes;        /* from and to device memory, each operand once */
+  mk_u64 flops;        /* on the ordinary units */
+  mk_u64 tensor_flops; /* on tensor cores, fp16 or bf16 with fp32 accumulation */
 } mk_launch;
+#define MK_LAUNCH_SIZE_1_1 ((mk_u32)offsetof(mk_launch, bytes))
 
 /* One request, as the host lends it to the pack for the length of one `run`. Only on the thread
  * that called `run`. */

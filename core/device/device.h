@@ -97,10 +97,18 @@ class Module {
   virtual absl::StatusOr<DeviceKernel*> Find(const std::string& name) = 0;
 };
 
+// What a launch moves and computes, as its op says it (mk_launch); what a planning device adds up.
+struct LaunchWork {
+  uint64_t bytes = 0;
+  uint64_t flops = 0;
+  uint64_t tensor_flops = 0;
+};
+
 struct LaunchDims {
   uint32_t grid[3];
   uint32_t block[3];
   uint32_t shared_bytes;
+  LaunchWork work = {};
 };
 
 class Device {

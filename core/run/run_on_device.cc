@@ -26,20 +26,31 @@ void Run::AddDeviceFunctions(mk_run& run) {
   };
 }
 
+namespace {
+
+// A pack of 1.1 says nothing of it.
+LaunchWork CostOf(const mk_launch& launch) {
+  if (launch.struct_size < sizeof(mk_launch)) return {};
+  return {launch.bytes, launch.flops, launch.tensor_flops};
+}
+
+}  // namespace
+
 mk_status Run::Launch(mk_kernel* kernel, const mk_launch* launch) {
   DeviceLane* lane = environment_.lane;
   if (lane == nullptr) {
     return Fail(absl::UnimplementedError("launch: this device runs CPU twins and no device code"));
   }
-  if (launch->struct_size < sizeof(mk_launch) || kernel == nullptr) {
+  if (launch->struct_size < MK_LAUNCH_SIZE_1_1 || kernel == nullptr) {
     return Breach(absl::StrCat("launch: mk_launch.struct_size ", launch->struct_size, " < ",
-                               sizeof(mk_launch), ", or no kernel"));
+                               MK_LAUNCH_SIZE_1_1, ", or no kernel"));
   }
   auto& host_kernel = *reinterpret_cast<DeviceKernel*>(kernel);
   last_kernel_ = host_kernel.name();
   const LaunchDims dims = {{launch->grid[0], launch->grid[1], launch->grid[2]},
                            {launch->block[0], launch->block[1], launch->block[2]},
-                           launch->shared_bytes};
+                           launch->shared_bytes,
+                           CostOf(*launch)};
   const absl::Status status = lane->device().Launch(lane->stream(), host_kernel, dims,
                                                     launch->params, launch->params_size_bytes);
   if (status.ok()) return MK_OK;

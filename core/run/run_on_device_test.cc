@@ -46,8 +46,15 @@ mk_status RunScale(mk_model*, const mk_run* run) {
       {static_cast<float*>(y), static_cast<const float*>(t), static_cast<float>(2 / factor),
        count}};
   for (const ScaleParams& p : params) {
-    const mk_launch launch = {sizeof(mk_launch), 0,  {static_cast<mk_u32>(count + 127) / 128, 1, 1},
-                              {128, 1, 1},       &p, sizeof p};
+    const mk_launch launch = {sizeof(mk_launch),
+                              0,
+                              {static_cast<mk_u32>(count + 127) / 128, 1, 1},
+                              {128, 1, 1},
+                              &p,
+                              sizeof p,
+                              0,
+                              0,
+                              0};
     if (mk_status s = run->launch(run->self, script.kernel, &launch)) return s;
   }
   if (script.reads_back || (script.reads_back_later && script.calls > 1)) {

@@ -21,6 +21,13 @@ struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
 };
 
+// What one launch moves and computes, by its op's formula: for plans and predictions.
+struct LaunchCost {
+  uint64_t bytes = 0;         // from and to device memory, each operand once
+  uint64_t flops = 0;         // on the ordinary units; a multiply-add is 2
+  uint64_t tensor_flops = 0;  // on tensor cores
+};
+
 // A kernel that takes one Params by value. A copyable handle; valid as long as the model.
 template <typename Params>
 struct Kernel {
@@ -247,10 +254,17 @@ class Context {
   // of 1.1, as do the copies.
   template <typename Params>
   Status Launch(const Kernel<Params>& kernel, const Dim3& grid, const Dim3& block,
-                uint32_t shared_bytes, const Params& params) {
+                uint32_t shared_bytes, const Params& params, const LaunchCost& cost) {
     MK_TRY(CheckHost());
-    const mk_launch launch = {sizeof(mk_launch),           shared_bytes, {grid.x, grid.y, grid.z},
-                              {block.x, block.y, block.z}, &params,      sizeof(Params)};
+    const mk_launch launch = {sizeof(mk_launch),
+                              shared_bytes,
+                              {grid.x, grid.y, grid.z},
+                              {block.x, block.y, block.z},
+                              &params,
+                              sizeof(Params),
+                              cost.bytes,
+                              cost.flops,
+                              cost.tensor_flops};
     if (mk_status s = run_.launch(run_.self, kernel.handle, &launch)) return {s, ""};
     return Ok();
   }
