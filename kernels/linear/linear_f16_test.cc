@@ -45,7 +45,7 @@ TEST_P(LinearF16Tiles, EqualTheTwinUnderEverySchedule) {
 }
 
 TEST_P(LinearF16Tiles, NeedEveryBarrierAndWait) {
-  // Six stages' worth of k, so that each is filled again.
+  // Six stages' worth of k: each is filled again, and the last lies where the sums go.
   LinearF16Case c({"mutants", 33, 72, 192});
   const std::vector<emu::Mutant> mutants = emu::MutateSyncs(c.Launch(GetParam()), c.Outputs());
   EXPECT_EQ(mutants.size(), 4u);  // wait, barrier, barrier before the sums, their SyncWarp
