@@ -71,6 +71,7 @@ TEST_P(LinearF16Tiles, MoveWhatTheySay) {
   EXPECT_EQ(report.counts.barriers, 6u * (3 + 1));
   ASSERT_EQ(c.context().launches().size(), 1u);
   EXPECT_EQ(c.context().launches()[0].cost.tensor_flops, report.counts.mma_flops);
+  EXPECT_EQ(int(c.context().launches()[0].shared_bytes), TileSharedBytesF16(tile));
 }
 
 TEST(LinearF16, TakesOperandsOfAnyAlignmentUnderEverySchedule) {

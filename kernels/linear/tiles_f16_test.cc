@@ -31,6 +31,14 @@ TEST(TilesF16, FitAnSmOfOrinAsOftenAsTheySay) {
   EXPECT_GE(kTilesF16[k128x128].blocks_per_sm, 2);
 }
 
+TEST(TilesF16, SharedMemoryIsWhatTheStaticGatesAreTold) {
+  // `dynamic_shared` in kernels/linear/BUILD and kernels/conv/BUILD.
+  const mk_i32 told[kTileCountF16] = {65536, 49152, 49152, 32768, 24576};
+  for (int i = 0; i < kTileCountF16; ++i) {
+    EXPECT_EQ(TileSharedBytesF16(kTilesF16[i]), told[i]) << Name(kTilesF16[i]);
+  }
+}
+
 TEST(TilesF16, BlocksCoverTheProduct) {
   EXPECT_EQ(TileBlocksF16(kTilesF16[k128x128], 1, 1), 1);
   EXPECT_EQ(TileBlocksF16(kTilesF16[k128x128], 129, 128), 2);
