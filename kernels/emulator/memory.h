@@ -44,6 +44,11 @@ class DeviceMemory {
   // Ends a buffer. REQUIRES `device` is what Allocate or Adopt returned.
   void Free(void* device);
 
+  // REQUIRES `device` is what Allocate or Adopt returned. Reset: filled with 0xff and not yet
+  // written, as after Allocate. Freeze: kernels may not store into it any more.
+  void Reset(void* device);
+  void Freeze(void* device);
+
   // REQUIRES [device, device + bytes) lies in one buffer.
   void CopyIn(void* device, const void* host, uint64_t bytes);
   void CopyOut(void* host, const void* device, uint64_t bytes);
