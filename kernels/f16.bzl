@@ -3,7 +3,7 @@
 load("//kernels:copts.bzl", "KERNEL_COPTS")
 load("//kernels:cuda.bzl", "cuda_kernels")
 
-def mk_f16_ops(name, ops, deps = []):
+def mk_f16_ops(name, ops, deps = [], test_deps = {}):
     """A family's fp16 ops.
 
     For each op: <op>.h, <op>_params.h, <op>.cc, <op>.cu; <op>_shapes.h, <op>_test.cc. One library has the host's code
@@ -13,6 +13,7 @@ def mk_f16_ops(name, ops, deps = []):
       name: of the library, by convention that of the folder and `_f16`.
       ops: from the base name of an op's files to the names of its device functions.
       deps: of the library, beside what every op needs.
+      test_deps: from the base name of an op's files to what its test needs beside that.
     """
     native.cc_library(
         name = name,
@@ -60,5 +61,5 @@ def mk_f16_ops(name, ops, deps = []):
                 "//kernels/testing",
                 "//kernels/testing:emulated",
                 "@system//:gtest_main",
-            ],
+            ] + test_deps.get(op, []),
         )
