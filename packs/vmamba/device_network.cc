@@ -10,8 +10,6 @@
 // so that no launch is only a norm, but for the statistics of a stage's first block.
 #include "packs/vmamba/device_network.h"
 
-#include <string>
-
 #include "kernels/op.h"
 
 namespace mk::vmamba {
@@ -45,8 +43,8 @@ struct Extras {
 class Pass {
  public:
   Pass(Context& context, const Description& description, const DeviceWeights& weights,
-       const DeviceKernels& kernels, const DeviceTap* tap)
-      : context_(context), d_(description), w_(weights), k_(kernels), tap_(tap) {}
+       const DeviceKernels& kernels)
+      : context_(context), d_(description), w_(weights), k_(kernels) {}
 
   Status Run(const DeviceMap& input, float* logits) {
     MK_TRY_ASSIGN(DeviceMap x, Stem(input));
@@ -66,7 +64,6 @@ class Pass {
     MK_TRY(Norm(w_.stem0_norm, half_map, Activation::kGelu));
     MK_TRY(Convolve(w_.stem1, half_map, out));
     MK_TRY(Norm(w_.stem1_norm, out, Activation::kNone));
-    MK_TRY(Done("stem", -1, -1, out));
     return out;
   }
 
@@ -77,10 +74,10 @@ class Pass {
       MK_TRY_ASSIGN(Stats stats, NewStats(x));
       stats.groups = 1;
       MK_TRY(RowStatsF16(context_, k_.row_stats, {x.data, stats.rows, x.tokens(), x.channels}));
-      for (size_t j = 0; j < stage.blocks.size(); ++j) {
-        MK_TRY(Ss2d(index, stage.blocks[j], x, stats));
-        MK_TRY(Mlp(index, stage.blocks[j], x, stats));
-        MK_TRY(Done("blocks", index, static_cast<int64_t>(j), x));
+      for (const DeviceBlock& block : stage.blocks) {
+        MK_TRY(Ss2d(index, block, x, stats));
+        MK_TRY(Mlp(index, block, x, stats));
+        MK_TRY(GoOn());
       }
     }
     if (index + 1 == d_.stages()) return Ok();
@@ -89,7 +86,7 @@ class Pass {
     MK_TRY(Convolve(stage.downsample, x, out));
     MK_TRY(Norm(stage.downsample_norm, out, Activation::kNone));
     x = out;
-    return Done("downsample", index, -1, out);
+    return GoOn();
   }
 
   // Room for statistics in as many groups as a product leaves.
@@ -172,7 +169,6 @@ class Pass {
     MK_TRY(GlobalAveragePoolF16(context_, k_.global_average_pool,
                                 {x.data, w_.head_norm.weight, w_.head_norm.bias, features.data,
                                  x.tokens(), x.channels, kEpsilon}));
-    MK_TRY(Done("features", -1, -1, features));
     LinearF16Params params = {features.data, w_.head.weight, 1, d_.num_classes, x.channels, {}};
     params.epilogue.bias = w_.head.bias;
     params.epilogue.y_fp32 = logits;
@@ -216,29 +212,24 @@ class Pass {
     return LinearF16(context_, k_.linear, params);
   }
 
-  Status Done(const char* what, int64_t stage, int64_t block, const DeviceMap& map) {
-    if (tap_ != nullptr) {
-      std::string name = stage >= 0 ? "layers." + std::to_string(stage) + "." + what : what;
-      if (block >= 0) name += "." + std::to_string(block);
-      tap_->see(tap_->self, name.c_str(), map);
-    }
-    return context_.cancelled() ? Cancelled("vmamba: cancelled") : Ok();
+  // Between steps: no more launches when nobody waits for them.
+  Status GoOn() {
+    return context_.cancelled() ? Cancelled("vmamba: cancelled between launches") : Ok();
   }
 
   Context& context_;
   const Description& d_;
   const DeviceWeights& w_;
   const DeviceKernels& k_;
-  const DeviceTap* const tap_;
 };
 
 }  // namespace
 
 Status RunDeviceNetwork(Context& context, const Description& description,
                         const DeviceWeights& weights, const DeviceKernels& kernels,
-                        const DeviceMap& input, float* logits, const DeviceTap* tap) {
+                        const DeviceMap& input, float* logits) {
   const ScratchScope scope(context);
-  return Pass(context, description, weights, kernels, tap).Run(input, logits);
+  return Pass(context, description, weights, kernels).Run(input, logits);
 }
 
 }  // namespace mk::vmamba

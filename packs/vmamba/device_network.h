@@ -22,17 +22,11 @@ struct DeviceMap {
   int64_t tokens() const { return height * width; }
 };
 
-// Looks at intermediate results, for tests: names as Tap's of network.h, logits apart.
-struct DeviceTap {
-  void* self = nullptr;
-  void (*see)(void* self, const char* name, const DeviceMap& map) = nullptr;
-};
-
 // logits [num_classes] fp32, device, of `input` [height, width, in_chans]. Starts launches and does
-// not wait. Takes and gives back scratch. `tap` may be null.
+// not wait. Takes and gives back scratch. Cancelled soon after the caller has gone.
 Status RunDeviceNetwork(Context& context, const Description& description,
                         const DeviceWeights& weights, const DeviceKernels& kernels,
-                        const DeviceMap& input, float* logits, const DeviceTap* tap);
+                        const DeviceMap& input, float* logits);
 
 }  // namespace mk::vmamba
 

@@ -94,11 +94,11 @@ class Uploader {
     const int64_t rank = d_.Rank(stage);
     MK_TRY(
         Matrix({scan.x_proj, nullptr}, inner, kDirections * (rank + 2 * d_.d_state), out.x_proj));
-    std::vector<half> dt(static_cast<size_t>(PackedDtWeightCount(inner, rank)));
+    FoldScan(d_, stage, scan);
+    std::vector<half> dt(static_cast<size_t>(PackedDtWeightElements(inner, rank)));
     PackDtWeight(scan.dt_weight, inner, rank, dt.data());
     MK_TRY(Send(dt, out.dt_weight));
     MK_TRY(Send<float>(scan.dt_bias, kDirections * inner, out.dt_bias));
-    FoldScan(d_, stage, scan);
     MK_TRY(Send<float>(scan.a, kDirections * d_.d_state * inner, out.a));
     return Send<float>(scan.d, inner, out.d);
   }

@@ -162,7 +162,6 @@ void FoldBlock(const Description& d, int64_t stage, BlockWeights& block) {
   InPlace(block.depthwise, 9 * inner, [&](const float* stored, float* weight) {
     RelayDepthwise3x3Weight(stored, inner, weight);
   });
-  TransposeDirections(block.scan.dt_weight, inner, d.Rank(stage), [](float v) { return v; });
   FoldScan(d, stage, block.scan);
 }
 
@@ -180,6 +179,7 @@ void Fold(const Description& d, Weights& weights) {
 
 void FoldScan(const Description& description, int64_t stage, ScanWeights& scan) {
   const int64_t inner = description.Inner(stage);
+  TransposeDirections(scan.dt_weight, inner, description.Rank(stage), [](float v) { return v; });
   TransposeDirections(scan.a, inner, description.d_state, [](float a_log) {
     return static_cast<float>(-std::exp(static_cast<double>(a_log)));
   });

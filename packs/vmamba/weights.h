@@ -93,7 +93,7 @@ std::vector<WeightSpec> WeightTable(const Description& description);
 Result<Weights> LoadStoredWeights(const Host& host, const Description& description,
                                   const char* file, std::vector<float>& memory);
 
-// A of `inner` channels in place, [4 inner, N] of logarithms to [4, N, inner], and d to the sum.
+// What the scan takes, in place: A_logs to A, D to its sum over directions, dt_projs transposed.
 void FoldScan(const Description& description, int64_t stage, ScanWeights& scan);
 
 // Takes one allocation from the host, loads `file` into it and folds. The host refuses, by name,
