@@ -3,15 +3,17 @@
 load("//kernels:copts.bzl", "KERNEL_COPTS")
 load("//kernels:cuda.bzl", "cuda_kernels")
 
-def mk_f16_ops(name, ops, deps = [], test_deps = {}):
+def mk_f16_ops(name, ops, dynamic_shared = {}, deps = [], test_deps = {}):
     """A family's fp16 ops.
 
     For each op: <op>.h, <op>_params.h, <op>.cc, <op>.cu; <op>_shapes.h, <op>_test.cc. One library has the host's code
-    of all; each device file is a module of its own (`<op>_emulated`, `<op>_images`), which packs hand to the op's Load.
+    of all; each device file is a module of its own (`<op>_kernels_emulated`, `<op>_kernels_images`), which packs hand to
+    the op's Load.
 
     Args:
       name: of the library, by convention that of the folder and `_f16`.
       ops: from the base name of an op's files to the names of its device functions.
+      dynamic_shared: as of cuda_kernels, of all of them.
       deps: of the library, beside what every op needs.
       test_deps: from the base name of an op's files to what its test needs beside that.
     """
@@ -36,8 +38,9 @@ def mk_f16_ops(name, ops, deps = [], test_deps = {}):
     )
     for op, kernels in ops.items():
         cuda_kernels(
-            name = op,
+            name = op + "_kernels",
             src = op + ".cu",
+            dynamic_shared = dynamic_shared,
             hdrs = [
                 op + "_params.h",
                 "//kernels/math:device_headers",
@@ -57,7 +60,7 @@ def mk_f16_ops(name, ops, deps = [], test_deps = {}):
             ],
             deps = [
                 ":" + name,
-                ":" + op + "_emulated",
+                ":" + op + "_kernels_emulated",
                 "//kernels/testing",
                 "//kernels/testing:emulated",
                 "@system//:gtest_main",

@@ -22,7 +22,7 @@ struct DepthwiseF16Kernels {
   // `four`: channels by fours, all of them aligned; `one`: one by one.
   Kernel<DepthwiseF16Params> side3_four, side3_one, side7_four, side7_one;
 
-  // Only during create. `module` is mk_images_depthwise_f16, or its emulated twin.
+  // Only during create. `module` is mk_images_depthwise_f16_kernels, or its emulated twin.
   static Result<DepthwiseF16Kernels> Load(const Host& host, const DeviceModule& module);
 };
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/conv/depthwise_f16_emulated.h"
+#include "kernels/conv/depthwise_f16_kernels_emulated.h"
 #include "kernels/conv/depthwise_f16_shapes.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/emulated_context.h"
@@ -29,7 +29,7 @@ struct Problem {
           Activation activation, bool biased)
       : context(context),
         kernels(
-            *DepthwiseF16Kernels::Load(context.host(), context.Module(mk_emulated_depthwise_f16))),
+            *DepthwiseF16Kernels::Load(context.host(), context.Module(mk_emulated_depthwise_f16_kernels))),
         shape(shape),
         side(side),
         activation(activation),

@@ -24,6 +24,9 @@ struct Buffer {
   std::vector<uint8_t> written;   // per byte; empty: all of it counts as written
   std::unique_ptr<char[]> owned;  // of Allocate
   RaceShadow shadow;
+  // Per sector, of the launch that has this number: bit 0 loaded, bit 1 stored.
+  std::vector<uint8_t> sectors;
+  uint64_t sectors_launch = 0;
 };
 
 // Device addresses are tagged (see kernels/device/emulated.h): the host cannot follow them by

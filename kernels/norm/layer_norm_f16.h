@@ -30,7 +30,7 @@ struct LayerNormF16Kernels {
   Kernel<LayerNormF16Params> wide;  // any multiple of 8 channels
   Kernel<LayerNormF16Params> any;
 
-  // Only during create. `module` is mk_images_layer_norm_f16, or its emulated twin.
+  // Only during create. `module` is mk_images_layer_norm_f16_kernels, or its emulated twin.
   static Result<LayerNormF16Kernels> Load(const Host& host, const DeviceModule& module);
 };
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/norm/layer_norm_f16_emulated.h"
+#include "kernels/norm/layer_norm_f16_kernels_emulated.h"
 #include "kernels/norm/layer_norm_f16_shapes.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/emulated_context.h"
@@ -39,7 +39,7 @@ class Problem {
           float low = -1, float high = 1)
       : context_(context),
         kernels_(
-            *LayerNormF16Kernels::Load(context.host(), context.Module(mk_emulated_layer_norm_f16))),
+            *LayerNormF16Kernels::Load(context.host(), context.Module(mk_emulated_layer_norm_f16_kernels))),
         fused_(fused),
         rows_(shape.rows),
         channels_(shape.channels),

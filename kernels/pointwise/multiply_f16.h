@@ -19,7 +19,7 @@ struct MultiplyF16Kernels {
   Kernel<MultiplyF16Params> vectors;  // pointers that are 16-byte aligned
   Kernel<MultiplyF16Params> any;
 
-  // Only during create. `module` is mk_images_multiply_f16, or its emulated twin.
+  // Only during create. `module` is mk_images_multiply_f16_kernels, or its emulated twin.
   static Result<MultiplyF16Kernels> Load(const Host& host, const DeviceModule& module);
 };
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/pointwise/multiply_f16_emulated.h"
+#include "kernels/pointwise/multiply_f16_kernels_emulated.h"
 #include "kernels/pointwise/multiply_f16_shapes.h"
 #include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
@@ -26,7 +26,7 @@ struct Problem {
   Problem(EmulatedContext& context, int64_t count, int64_t offset = 0)
       : context(context),
         kernels(
-            *MultiplyF16Kernels::Load(context.host(), context.Module(mk_emulated_multiply_f16))),
+            *MultiplyF16Kernels::Load(context.host(), context.Module(mk_emulated_multiply_f16_kernels))),
         count(count),
         offset(offset),
         a(ToHalves(Generate("a", 1, count + offset, -300, 300))),

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/pool/global_average_pool_f16_emulated.h"
+#include "kernels/pool/global_average_pool_f16_kernels_emulated.h"
 #include "kernels/pool/global_average_pool_f16_shapes.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/emulated_context.h"
@@ -27,7 +27,7 @@ struct Problem {
   Problem(EmulatedContext& context, const GlobalAveragePoolF16Shape& shape, bool normed)
       : context(context),
         kernels(*GlobalAveragePoolF16Kernels::Load(
-            context.host(), context.Module(mk_emulated_global_average_pool_f16))),
+            context.host(), context.Module(mk_emulated_global_average_pool_f16_kernels))),
         shape(shape),
         normed(normed),
         x(ToHalves(Generate("x", 1, shape.rows * shape.channels, -1, 2))),

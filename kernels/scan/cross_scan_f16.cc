@@ -83,8 +83,8 @@ LaunchCost CarryCost(const CrossScanF16Params& p, const CrossScanF16Plan& plan) 
 }
 
 LaunchCost OutputCost(const CrossScanF16Params& p, const CrossScanF16Plan& plan) {
-  LaunchCost cost = WalkCost(p, plan.one_tile() ? 2 : 1);
-  if (!plan.one_tile()) cost.bytes += SegmentBytes(p, plan, p.state);
+  LaunchCost cost = WalkCost(p, plan.alone ? 2 : 1);
+  if (!plan.alone) cost.bytes += SegmentBytes(p, plan, p.state);
   const int64_t elements = Tokens(p) * p.channels;
   const int64_t maps = p.gate != nullptr ? 2 : 1;
   const int64_t vectors = p.norm_weight != nullptr ? 3 : 1;
@@ -111,9 +111,8 @@ CrossScanF16Launch LaunchOf(const CrossScanF16Params& p, const CrossScanF16Plan&
 }
 
 int64_t SumsFloats(const CrossScanF16Params& p, const CrossScanF16Plan& plan) {
-  return plan.one_tile()
-             ? 0
-             : kDirections * std::max(plan.row_segments, plan.column_segments) * p.channels;
+  return plan.alone ? 0
+                    : kDirections * std::max(plan.row_segments, plan.column_segments) * p.channels;
 }
 
 }  // namespace
@@ -213,12 +212,12 @@ CrossScanF16Plan PlanCrossScanF16(const CrossScanF16Params& p) {
   plan.threads = static_cast<uint32_t>(32 * plan.lines * plan.slices_per_block);
   const int64_t states = p.state == 1 ? 0 : p.state * int64_t{plan.threads};
   const int64_t sums = plan.slices_per_block * plan.tile_rows * plan.tile_cols * kSlice;
-  const int64_t ends =
-      plan.one_tile() ? plan.slices_per_block * 2 * plan.lines * (1 + p.state) * kSlice : 0;
+  plan.alone = p.state == 1 && plan.tiles_down * plan.tiles_across == 1;
+  const int64_t ends = plan.alone ? plan.slices_per_block * 2 * plan.lines * 2 * kSlice : 0;
   plan.ends_shared_bytes = static_cast<uint32_t>(states * kFloat);
   plan.output_shared_bytes = static_cast<uint32_t>((sums + ends + states) * kFloat);
   plan.tickets = p.norm_weight != nullptr && plan.slice_blocks > 1;
-  plan.launches = plan.one_tile() ? (plan.tickets ? 2 : 1) : 3;
+  plan.launches = plan.alone ? (plan.tickets ? 2 : 1) : 3;
   return plan;
 }
 
@@ -230,7 +229,7 @@ LaunchCost CrossScanF16Cost(const CrossScanF16Params& p) {
     cost.flops += other.flops;
     cost.tensor_flops += other.tensor_flops;
   };
-  if (!plan.one_tile()) {
+  if (!plan.alone) {
     add(EndsCost(p, plan));
     add(CarryCost(p, plan));
   } else if (plan.tickets) {
@@ -259,7 +258,7 @@ Status CrossScanF16(Context& context, const CrossScanF16Kernels& kernels,
   if (plan.tickets) {
     MK_TRY_ASSIGN(launch.tickets, context.Scratch<mk_u32>(tiles));
   }
-  if (!plan.one_tile()) {
+  if (!plan.alone) {
     const int64_t floats = SumsFloats(params, plan);
     MK_TRY_ASSIGN(launch.sums, context.Scratch<float>(floats));
     MK_TRY_ASSIGN(launch.states, context.Scratch<float>(floats * params.state));
@@ -270,7 +269,7 @@ Status CrossScanF16(Context& context, const CrossScanF16Kernels& kernels,
     MK_TRY(
         context.Launch(kernels.carry, carry, {kCarryThreads}, 0, launch, CarryCost(params, plan)));
   } else if (plan.tickets) {
-    MK_TRY(context.Launch(kernels.clear, {1}, {32}, 0, launch, {kClearBytes, 0, 0}));
+    MK_TRY(context.Launch(kernels.clear, {1}, {64}, 0, launch, {kClearBytes, 0, 0}));
   }
   const int64_t sums = plan.slices_per_block * plan.tile_rows * plan.tile_cols * kSlice;
   launch.ends_at = static_cast<mk_i32>(sums);

@@ -12,20 +12,20 @@
 // l / 4 + 8 (l % 4) of its slice.
 //
 // Where a line starts from another line's end:
-//   output  a map of one tile: each warp first walks its line for the end it would have from 0 and
-//           the sum of its steps, puts both into shared memory, and makes its start of those of the
-//           lines before it. One launch.
-//   ends, carry, output   a map of several tiles: the same by way of device memory. `ends` walks
-//           the segments of each tile, `carry` goes over all segments of the map: a block for one
-//           direction, state and slice, whose 16 warps take a stretch each.
+//   output  a map of one tile, with a single state: each warp first walks its line for the end it
+//           would have from 0 and the sum of its steps, puts both into shared memory, and makes its
+//           start of those of the lines before it. One launch.
+//   ends, carry, output   else the same by way of device memory. `ends` walks the segments of each
+//           tile, `carry` goes over all segments of the map: a block for one direction, state and
+//           slice, whose 16 warps take a stretch each.
 // A norm needs all channels of a token: of the blocks that share a tile the last one norms it, in
 // place, while it is in L2 (a ticket each; `clear` zeroes them where no `ends` ran before).
 //
 // Grid: ends, output (tiles, ceil(slices / slices_per_block)); carry (slices, 4, state). Block: 32
 // threads for each line of the tile and slice of the block, up to 1024 (512 with several states);
-// carry 512. Shared memory (dynamic): 128 bytes for each token of the tile and slice, one tile only
-// also 256 (1 + state) for each line and slice; several states also 4 for each thread and state.
-// 1024 threads of up to 64 registers are 32 warps of an SM's 48 on sm_87.
+// carry 512. Shared memory (dynamic): 128 bytes for each token of the tile and slice; `output`
+// alone also 512 for each line and slice; several states also 4 for each thread and state. 1024
+// threads of up to 64 registers are 32 warps of an SM's 48 on sm_87.
 //
 // Bytes: x and `projected` once per launch that reads them, 16 / side per token, channel and way
 // for the segments' ends, and again for their starts (side: of the tile), y once. What the warps
@@ -190,13 +190,13 @@ MK_DEVICE float LoadFields(const CrossScanF16Params& p, const Channel& ch, int k
 
 // What one token's y is added to, or, at the last way, where it goes.
 MK_DEVICE void PutOut(const CrossScanF16Params& p, const Channel& ch, int way, mk_i64 at_y,
-                      float* at, float d, float x, float y) {
+                      float* at, float y) {
   using namespace device;
   const float sum = way == 0 ? y : Load(at) + y;
   if (way + 1 < kWays) {
     Store(at, sum);
   } else if (ch.inside) {
-    Store(p.y + at_y, ToHalf(Fma(d, x, sum)));
+    Store(p.y + at_y, ToHalf(sum));
   }
 }
 
@@ -221,28 +221,32 @@ MK_DEVICE float Walk(const CrossScanF16Launch& launch, const Channel& ch, int wa
     const mk_i64 first = (line.token + base * line.token_step) * channels + ch.c;
     const mk_i64 next = line.token_step * channels;
     float* const at = kOut ? sums + (line.at + base * line.at_step) * kSlice + ch.local : nullptr;
-    float x[kChunk], step[kChunk];
+    float step[kChunk], x[kChunk];
     Steps(p, ch, k, line, base, count, bias, step);
     MK_UNROLL
     for (int i = 0; i < kChunk; ++i) {
       x[i] = i < count && ch.inside ? ToFloat(Load(p.x + first + i * next)) : 0.0f;
+      sum += step[i];
     }
-    MK_UNROLL
-    for (int i = 0; i < kChunk; ++i) sum += step[i];
     if constexpr (kOne) {
       const float fields = LoadFields(p, ch, k, line, base, count, 0);
       MK_UNROLL
       for (int i = 0; i < kChunk; ++i) {
         one = Fma(Exp2Approx(step[i] * a_one), one, step[i] * x[i] * Shuffle(fields, i));
         if constexpr (kOut) {
-          const float y = Shuffle(fields, kChunk + i) * one;
+          const float y = Fma(Shuffle(fields, kChunk + i), one, d * x[i]);
           if (i < count) {
-            PutOut(p, ch, way, first + i * next, at + i * line.at_step * kSlice, d, x[i], y);
+            PutOut(p, ch, way, first + i * next, at + i * line.at_step * kSlice, y);
           }
         }
       }
     } else {
-      float y[kChunk] = {};
+      float y[kChunk];
+      MK_UNROLL
+      for (int i = 0; i < kChunk; ++i) {
+        y[i] = d * x[i];  // d is 0 but for the last way
+        x[i] *= step[i];
+      }
       MK_NO_UNROLL
       for (int n = 0; n < states; ++n) {
         const float fields = LoadFields(p, ch, k, line, base, count, n);
@@ -250,7 +254,7 @@ MK_DEVICE float Walk(const CrossScanF16Launch& launch, const Channel& ch, int wa
         float h = Load(many + n * stride);
         MK_UNROLL
         for (int i = 0; i < kChunk; ++i) {
-          h = Fma(Exp2Approx(step[i] * a_n), h, step[i] * x[i] * Shuffle(fields, i));
+          h = Fma(Exp2Approx(step[i] * a_n), h, x[i] * Shuffle(fields, i));
           if constexpr (kOut) y[i] = Fma(Shuffle(fields, kChunk + i), h, y[i]);
         }
         Store(many + n * stride, h);
@@ -259,7 +263,7 @@ MK_DEVICE float Walk(const CrossScanF16Launch& launch, const Channel& ch, int wa
         MK_UNROLL
         for (int i = 0; i < kChunk; ++i) {
           if (i < count) {
-            PutOut(p, ch, way, first + i * next, at + i * line.at_step * kSlice, d, x[i], y[i]);
+            PutOut(p, ch, way, first + i * next, at + i * line.at_step * kSlice, y[i]);
           }
         }
       }
@@ -276,7 +280,7 @@ struct Place {
   int line;
   bool has_slice;
   float* sums;  // [token of the tile][32]
-  float* ends;  // [2 ways][line][1 + state][32]: sum of steps, then the states
+  float* ends;  // [2 ways][line][2][32]: the sum of its steps, its end from 0
   float* many;  // this thread's states, `stride` apart
   int stride;
   int lines;  // that the block has warps for, of each slice
@@ -301,7 +305,7 @@ MK_DEVICE Place PlaceOf(const CrossScanF16Launch& launch, float* shared) {
   place.sums = place.ends = place.many = nullptr;
   if (shared != nullptr) {
     place.sums = shared + slot * launch.tile_rows * launch.tile_cols * kSlice;
-    place.ends = shared + launch.ends_at + slot * 2 * place.lines * (1 + p.state) * kSlice;
+    place.ends = shared + launch.ends_at + slot * 2 * place.lines * 2 * kSlice;
     place.many = shared + launch.states_at + thread;
   }
   place.stride = static_cast<int>(blockDim.x);
@@ -328,50 +332,44 @@ MK_DEVICE void ClearStates(const CrossScanF16Params& p, const Place& place, floa
   }
 }
 
-// The end of the warp's line in a tile that is the whole map, into shared memory.
-template <bool kOne>
+// The end of the warp's line in a tile that is the whole map, into shared memory. A single state.
 MK_DEVICE void ShareEnd(const CrossScanF16Launch& launch, const Place& place, int way) {
-  using namespace device;
-  const int states = kOne ? 1 : launch.p.state;
-  float one;
-  ClearStates<kOne>(launch.p, place, one);
   const Line line = LineOf(launch.p, place.tile, DirectionOf(way), place.line);
-  const float sum =
-      Walk<kOne, false>(launch, place.ch, way, line, one, place.many, place.stride, place.sums);
-  float* const end =
-      place.ends + (way % 2 * place.lines + place.line) * (1 + states) * kSlice + place.ch.lane;
-  Store(end, sum);
-  for (int n = 0; n < states; ++n) {
-    Store(end + (1 + n) * kSlice, kOne ? one : Load(place.many + n * place.stride));
-  }
+  float h = 0.0f;
+  const float sum = Walk<true, false>(launch, place.ch, way, line, h, nullptr, 0, place.sums);
+  float* const end = place.ends + (way % 2 * place.lines + place.line) * 2 * kSlice + place.ch.lane;
+  device::Store(end, sum);
+  device::Store(end + kSlice, h);
 }
 
-// Where the warp's line along direction k starts from: of the ends of the lines before it, or as
-// `carry` left it.
+// The same by the lines before it.
+MK_DEVICE float BeginOfEnds(const CrossScanF16Params& p, const Place& place, int k) {
+  using namespace device;
+  const Channel& ch = place.ch;
+  const float a = ch.inside ? Load(p.a + static_cast<mk_i64>(k) * p.channels + ch.c) * kLog2E : 0;
+  const float* const ends = place.ends + k / 2 * place.lines * 2 * kSlice + ch.lane;
+  const int last = (k % 2 == 1 ? place.tile.cols : place.tile.rows) - 1;
+  const int before = k < 2 ? place.line : last - place.line;
+  float h = 0.0f;
+  for (int i = 0; i < before; ++i) {
+    const float* const end = ends + (k < 2 ? i : last - i) * 2 * kSlice;
+    h = Fma(Exp2Approx(a * Load(end)), h, Load(end + kSlice));
+  }
+  return h;
+}
+
+// Where the warp's line along direction k starts from, as `carry` left it.
 template <bool kOne>
-MK_DEVICE void Begin(const CrossScanF16Launch& launch, const Place& place, int k, float& one) {
+MK_DEVICE void BeginOfCarry(const CrossScanF16Launch& launch, const Place& place, int k,
+                            float& one) {
   using namespace device;
   const CrossScanF16Params& p = launch.p;
   const int states = kOne ? 1 : p.state;
-  const Channel& ch = place.ch;
-  const mk_i64 segment = SegmentOf(launch, place, k);
+  const mk_i64 plane = static_cast<mk_i64>(launch.segments) * p.channels;
+  const float* const begin =
+      launch.states + k * states * plane + SegmentOf(launch, place, k) * p.channels + place.ch.c;
   for (int n = 0; n < states; ++n) {
-    const mk_i64 row = static_cast<mk_i64>(k) * states + n;
-    float h = 0.0f;
-    if (launch.states != nullptr) {
-      if (ch.inside)
-        h = Load(launch.states + (row * launch.segments + segment) * p.channels + ch.c);
-    } else {
-      const float a = ch.inside ? Load(p.a + row * p.channels + ch.c) * kLog2E : 0.0f;
-      const int stride = (1 + states) * kSlice;
-      const float* const ends = place.ends + k / 2 * place.lines * stride + ch.lane;
-      const int last = (k % 2 == 1 ? place.tile.cols : place.tile.rows) - 1;
-      const int before = k < 2 ? place.line : last - place.line;
-      for (int i = 0; i < before; ++i) {
-        const float* const end = ends + (k < 2 ? i : last - i) * stride;
-        h = Fma(Exp2Approx(a * Load(end)), h, Load(end + (1 + n) * kSlice));
-      }
-    }
+    const float h = place.ch.inside ? Load(begin + n * plane) : 0.0f;
     if (kOne) {
       one = h;
     } else {
@@ -489,7 +487,7 @@ MK_DEVICE void OutputOfTile(const CrossScanF16Launch& launch) {
   const CrossScanF16Params& p = launch.p;
   MK_DYNAMIC_SHARED(float, shared);
   const Place place = PlaceOf(launch, shared);
-  const bool alone = launch.states == nullptr;
+  const bool alone = kOne && launch.states == nullptr;
   MK_NO_UNROLL
   for (int way = 0; way < kWays; ++way) {
     const int k = DirectionOf(way);
@@ -498,13 +496,17 @@ MK_DEVICE void OutputOfTile(const CrossScanF16Launch& launch) {
     if (alone && way % 2 == 0) {
       MK_NO_UNROLL
       for (int i = way; i < way + 2; ++i) {
-        if (HasLine(place, k)) ShareEnd<kOne>(launch, place, i);
+        if (HasLine(place, k)) ShareEnd(launch, place, i);
       }
       SyncThreads();  // the ends of all columns, or rows, are there
     }
     if (!HasLine(place, k)) continue;
     float one = 0.0f;
-    Begin<kOne>(launch, place, k, one);
+    if (alone) {
+      one = BeginOfEnds(p, place, k);
+    } else {
+      BeginOfCarry<kOne>(launch, place, k, one);
+    }
     Walk<kOne, true>(launch, place.ch, way, LineOf(p, place.tile, k, place.line), one, place.many,
                      place.stride, place.sums);
   }
@@ -585,19 +587,19 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     mk_cross_scan_f16_one_output(const mk::CrossScanF16Launch launch) {
   mk::OutputOfTile<true>(launch);
 }
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
     mk_cross_scan_f16_many_ends(const mk::CrossScanF16Launch launch) {
   mk::EndsOfTile<false>(launch);
 }
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
     mk_cross_scan_f16_many_output(const mk::CrossScanF16Launch launch) {
   mk::OutputOfTile<false>(launch);
 }
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
     mk_cross_scan_f16_carry(const mk::CrossScanF16Launch launch) {
   mk::Carry(launch);
 }
-extern "C" __global__ void __launch_bounds__(32)
+extern "C" __global__ void __launch_bounds__(64)
     mk_cross_scan_f16_clear(const mk::CrossScanF16Launch launch) {
   // Of one tile: several have an `ends` that does it.
   if (threadIdx.x == 0) mk::device::Store(launch.tickets, 0u);

@@ -10,9 +10,9 @@
 // cross_scan.h, and what stands behind it in the model: nothing but y leaves. Steps, states, sums
 // and statistics are fp32; the weights of the steps are fp16.
 //
-// A map of one tile (32 x 32 tokens at most) is one launch, two where a norm needs channels of
-// several blocks; larger ones are three. cross_scan_f16.cu says how, and what it moves.
-// 4 L channels (5 state + 9) FLOP for each pass over the tokens, of which there are two, and
+// With a single state a map of one tile (32 x 32 tokens at most) is one launch, two where a norm
+// needs channels of several blocks; all else is three. cross_scan_f16.cu says how, and what it
+// moves. 4 L channels (5 state + 9) FLOP for each pass over the tokens, of which there are two, and
 // 8 L channels rank on tensor cores. Twin: CrossScanF16Cpu. Source: Liu et al., "VMamba", arXiv
 // 2401.10166; Gu, Dao, "Mamba", arXiv 2312.00752; code ours.
 #ifndef MERGEKERNEL_KERNELS_SCAN_CROSS_SCAN_F16_H_
@@ -34,7 +34,7 @@ struct CrossScanF16Kernels {
   Kernel<CrossScanF16Launch> many_ends, many_output;  // several
   Kernel<CrossScanF16Launch> carry, clear;
 
-  // Only during create. `module` is mk_images_cross_scan_f16, or its emulated twin.
+  // Only during create. `module` is mk_images_cross_scan_f16_kernels, or its emulated twin.
   static Result<CrossScanF16Kernels> Load(const Host& host, const DeviceModule& module);
 };
 
@@ -48,9 +48,8 @@ struct CrossScanF16Plan {
   uint32_t threads;
   uint32_t ends_shared_bytes, output_shared_bytes;
   bool tickets;  // a norm needs channels of several blocks
+  bool alone;    // one tile and a single state: `output` needs no `ends` and `carry`
   int launches;
-
-  bool one_tile() const { return tiles_down * tiles_across == 1; }
 };
 
 // Elements of the packed weights of the steps. REQUIRES counts as in CrossScanF16Params.

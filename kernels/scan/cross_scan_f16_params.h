@@ -33,7 +33,7 @@ struct CrossScanF16Params {
 // lower and right edge); a piece of a row or column inside a tile is a segment.
 struct CrossScanF16Launch {
   CrossScanF16Params p;
-  // [4, segments, channels]: of each segment the sum of its steps. Null where one tile is the map.
+  // [4, segments, channels]: of each segment the sum of its steps. Null where `output` is alone.
   float* sums;
   // [4, state, segments, channels]: first each segment's end from 0, then where it starts from.
   float* states;

@@ -17,13 +17,13 @@ inline constexpr CrossScanF16Shape kCrossScanF16RaggedShapes[] = {
     {"one_row", 1, 9, 3, 2, 1},
     {"one_column", 11, 1, 5, 1, 1},
     {"a_slice_and_a_channel", 3, 4, 33, 3, 1},
-    {"several_blocks", 9, 3, 130, 6, 1},
+    {"several_blocks", 9, 2, 100, 6, 1},
     {"odd_rank_of_two_parts", 2, 3, 8, 17, 1},
     {"three_states", 4, 5, 9, 2, 3},
-    {"state_of_16", 3, 9, 40, 4, 16},
+    {"state_of_16", 2, 9, 33, 4, 16},
     {"state_of_17", 2, 3, 6, 1, 17},
     {"tiles_across", 2, 35, 4, 2, 1},
-    {"tiles_down_and_states", 18, 3, 5, 2, 2},
+    {"tiles_down_and_states", 17, 2, 5, 2, 2},
 };
 
 inline constexpr CrossScanF16Shape kCrossScanF16ModelShapes[] = {

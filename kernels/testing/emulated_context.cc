@@ -20,6 +20,8 @@ void AddCounts(const emu::Counts& from, emu::Counts* to) {
   to->global_stores.Add(from.global_stores);
   to->shared_loads.Add(from.shared_loads);
   to->shared_stores.Add(from.shared_stores);
+  to->footprint_loads += from.footprint_loads;
+  to->footprint_stores += from.footprint_stores;
   to->global_atomics += from.global_atomics;
   to->shared_atomics += from.shared_atomics;
   to->async_copies += from.async_copies;
