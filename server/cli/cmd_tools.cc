@@ -32,8 +32,7 @@ int Become(const Globals& globals, const std::string& script, std::vector<std::s
   const std::string program = OwnProgram();
   const std::string tree = TreeWith(script, {Here(), program});
   if (tree.empty()) {
-    return ReportUsage(globals,
-                       script + " is not in this folder or above it, nor above " + program,
+    return ReportUsage(globals, script + " is not in this folder or above it, nor above " + program,
                        "It belongs to a checkout of mergekernel: run mk from inside one.");
   }
   if (globals.json) arguments.push_back("--json");
@@ -47,8 +46,8 @@ int Become(const Globals& globals, const std::string& script, std::vector<std::s
                      "mk verify and mk results need Python 3.8 or later, and nothing else of it.");
 }
 
-void AddTool(CLI::App& app, Globals& globals, int* exit_code, const char* name,
-             const char* about, const char* script) {
+void AddTool(CLI::App& app, Globals& globals, int* exit_code, const char* name, const char* about,
+             const char* script) {
   auto* command = app.add_subcommand(name, about);
   command->set_help_flag("");  // the tool's own answers
   command->prefix_command();   // everything behind the name is the tool's

@@ -237,6 +237,8 @@ class Timing(unittest.TestCase):
         self.assertEqual((speed["rounds"], speed["passes"], speed["cold_passes"]), (5, 50, 10))
         self.assertAlmostEqual(speed["p50_ms"], 5)
         self.assertAlmostEqual(speed["p99_ms"], 10)
+        self.assertEqual(timing.quartiles([100] * 5 + [70] * 5), [70, 100])  # a drop half way
+        self.assertEqual(timing.quartiles([100] * 9 + [40]), [100, 100])  # one reading that was disturbed
         self.assertEqual(speed["clocks"], {"gpu_hz": [5, 5], "emc_hz": [6, 6], "cpu_hz": None})
 
     def test_one_that_fails_leaves_the_others(self):
@@ -488,7 +490,7 @@ class WholeRuns(Folders):
         self.assertIn("KeyError", words["L1 compile-plain"]["reason"])
 
     def test_moving_clocks_withhold_the_word(self):  # field case C12
-        paces = [100.0, 100.0] * 4 + [70.0] * 100
+        paces = [100.0] * 10 + [70.0] * 100
         words = self.go("--levels", "L1,L4", torch=self.fake_torch(), ours=self.fake_ours(), state=paces)
         self.assertEqual(words["L1 compile-plain"]["verdict"], "inconclusive")
         self.assertIn("clocks moved", words["L1 compile-plain"]["reason"])

@@ -50,6 +50,11 @@ def span(values: list) -> list | None:
     return None if not values or any(value is None for value in values) else [min(values), max(values)]
 
 
+def quartiles(values: list[float]) -> list | None:
+    """[first, third]: of a reading that single outliers disturb; a change that lasts still shows."""
+    return [percentile(values, 0.25), percentile(values, 0.75)] if values else None
+
+
 def passes_per_block(first: float, plan: Plan) -> int:
     """By the time of one pass: the plan's passes spread over the rounds, as far as the budget reaches; at least one."""
     wanted = math.ceil(plan.passes / plan.rounds)
@@ -114,7 +119,7 @@ def summary(series: Series) -> dict:
         "max_ms": max(every),
         "block_medians_ms": medians,
         "clocks": {key: span([c.get(key) for c in series.clocks]) for key in ("gpu_hz", "emc_hz", "cpu_hz")},
-        "pace": span([round(p, 2) for p in series.paces]),
+        "pace": quartiles([round(p, 2) for p in series.paces]),
         "power_modes": sorted({mode or "none" for mode in series.power_modes}),
     }
     if series.cold:
