@@ -33,6 +33,7 @@ TEST(MkPack, EveryTableBeginsWithItsSize) {
   EXPECT_EQ(offsetof(mk_image_service, struct_size), 0u);
   EXPECT_EQ(offsetof(mk_kernels_service, struct_size), 0u);
   EXPECT_EQ(offsetof(mk_launch, struct_size), 0u);
+  EXPECT_EQ(offsetof(mk_device_service, struct_size), 0u);
   EXPECT_EQ(offsetof(mk_capture_extension, struct_size), 0u);
 }
 

@@ -260,6 +260,18 @@ typedef struct mk_kernels_service {
   mk_status (*kernel)(void* self, mk_module* module, const char* name, mk_kernel** kernel);
 } mk_kernels_service;
 
+/* "mk.device/1", since 1.2: facts by which a pack chooses among its kernels. NULL on the CPU device
+ * and on older hosts. */
+#define MK_SERVICE_DEVICE "mk.device/1"
+typedef struct mk_device_service {
+  mk_u32 struct_size;
+  mk_u32 sm;       /* compute capability times ten */
+  mk_u32 sm_count; /* of the GPU, or of the one that is planned for or emulated */
+  mk_u32 reserved;
+  mk_u64 l2_bytes;               /* 0 where it is not known */
+  mk_u64 shared_bytes_per_block; /* the most that a kernel can opt into */
+} mk_device_service;
+
 /* The host as a pack sees it. One per model; lives until `destroy` has returned. */
 typedef struct mk_host {
   mk_u32 struct_size;

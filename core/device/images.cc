@@ -20,9 +20,10 @@ std::string WhyNot(const mk_kernel_image& image, const DeviceFacts& facts) {
   const int sm = static_cast<int>(std::min<mk_u32>(image.sm, 1'000'000));
   const int driver = static_cast<int>(std::min<mk_u32>(image.least_driver, 1'000'000));
   const bool emulated = facts.kind == "emulated";
+  const bool planning = facts.kind == "planning";  // runs nothing, so it takes what there is
   switch (image.kind) {
     case MK_IMAGE_EMULATED:
-      return emulated ? "" : absl::StrCat("the device is ", facts.kind);
+      return emulated || planning ? "" : absl::StrCat("the device is ", facts.kind);
     case MK_IMAGE_CUBIN:
       if (!emulated && sm != facts.sm) return absl::StrCat("the device is sm_", facts.sm);
       break;
@@ -71,7 +72,7 @@ ImageOrder OrderImages(absl::Span<const mk_kernel_image> images, const DeviceFac
   }
   const auto rank = [&images](size_t i) {
     const mk_kernel_image& image = images[i];
-    return std::make_tuple(image.kind == MK_IMAGE_PTX ? 0 : 1, image.least_driver, image.sm);
+    return std::make_tuple(image.kind == MK_IMAGE_CUBIN ? 1 : 0, image.least_driver, image.sm);
   };
   std::stable_sort(order.candidates.begin(), order.candidates.end(),
                    [&rank](size_t a, size_t b) { return rank(a) > rank(b); });

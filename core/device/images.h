@@ -23,8 +23,9 @@ struct ImageOrder {
 
 // Pure. A cubin fits exactly the SM it was made for (code of one SM is not promised to run on
 // another, least of all between boards and desktops), PTX any GPU from its SM on; both need a
-// driver that reads them. Emulated code fits the emulated device and nothing else. Machine code
-// before text, then what needs the newest driver, then the highest SM, then the order given.
+// driver that reads them. Emulated code fits the emulated device and, last, the planning one,
+// which runs nothing. Machine code before text, then what needs the newest driver, then the
+// highest SM, then the order given.
 ImageOrder OrderImages(absl::Span<const mk_kernel_image> images, const DeviceFacts& facts);
 
 struct LoadedImages {

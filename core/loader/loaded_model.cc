@@ -103,6 +103,13 @@ class LoadedModel::Host {
         [](void* self, mk_module* module, const char* name, mk_kernel** kernel) {
           return Of(self).FindKernel(module, name, kernel);
         }};
+    const DeviceFacts& facts = device.facts();
+    facts_table_ = {sizeof facts_table_,
+                    static_cast<mk_u32>(facts.sm),
+                    static_cast<mk_u32>(facts.compute_units),
+                    0,
+                    facts.l2_bytes,
+                    facts.shared_bytes_per_block};
     table_ = {sizeof table_,
               MK_ABI_MINOR,
               this,
@@ -138,6 +145,7 @@ class LoadedModel::Host {
     if (name == MK_SERVICE_FILES) return &files_table_;
     if (name == MK_SERVICE_WEIGHTS) return &weights_table_;
     if (name == MK_SERVICE_KERNELS) return device_.has_kernels() ? &kernels_table_ : nullptr;
+    if (name == MK_SERVICE_DEVICE) return device_.has_kernels() ? &facts_table_ : nullptr;
     return services_.Find(id);
   }
 
@@ -228,6 +236,7 @@ class LoadedModel::Host {
   mk_files_service files_table_;
   mk_weights_service weights_table_;
   mk_kernels_service kernels_table_;
+  mk_device_service facts_table_;
   ModelDevice device_;
   std::string error_;
 };
@@ -257,9 +266,12 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Create(
     std::shared_ptr<const SealedPack> sealed, Device& device, const HostServices& services,
     LogFunction log) {
   const auto& devices = sealed->manifest.devices();
-  if (std::find(devices.begin(), devices.end(), device.facts().kind) == devices.end()) {
+  // Where the same device code goes, though no GPU runs it.
+  const std::string& kind = device.facts().kind;
+  const std::string named = kind == "emulated" || kind == "planning" ? "cuda" : kind;
+  if (std::find(devices.begin(), devices.end(), named) == devices.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("manifest: devices do not name this daemon's '", device.facts().kind, "'"));
+        absl::StrCat("manifest: devices do not name '", named, "', which this is"));
   }
   auto loaded = std::unique_ptr<LoadedModel>(new LoadedModel(std::move(sealed), device));
   MK_ASSIGN_OR_RETURN(loaded->library_, PackLibrary::Load(*loaded->sealed_));

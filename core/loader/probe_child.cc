@@ -20,6 +20,7 @@
 #include "core/loader/golden.h"
 #include "core/loader/loaded_model.h"
 #include "core/loader/manifest.h"
+#include "core/loader/plan_pack.h"
 #include "core/loader/probe.h"
 #include "core/run/device_lane.h"
 #include "core/run/run_model.h"
@@ -93,15 +94,28 @@ absl::StatusOr<std::pair<std::string, int>> NameAndFd(std::string_view text) {
   return std::make_pair(std::string(text.substr(0, colon)), fd);
 }
 
-absl::StatusOr<std::shared_ptr<const SealedPack>> FromArguments(int argc, char** argv, int* threads,
-                                                                std::string* device) {
+struct Task {
+  int threads = 1;
+  std::string device = "cpu";
+  bool plan = false;
+  PlanOptions plan_options;
+};
+
+absl::StatusOr<std::shared_ptr<const SealedPack>> FromArguments(int argc, char** argv, Task* task) {
   auto pack = std::make_shared<SealedPack>();
   for (int i = 1; i < argc; ++i) {
     absl::string_view argument = argv[i];
     if (absl::ConsumePrefix(&argument, "--threads=")) {
-      if (!absl::SimpleAtoi(argument, threads)) return absl::InvalidArgumentError("--threads");
+      if (!absl::SimpleAtoi(argument, &task->threads))
+        return absl::InvalidArgumentError("--threads");
     } else if (absl::ConsumePrefix(&argument, "--device=")) {
-      *device = std::string(argument);
+      task->device = std::string(argument);
+    } else if (absl::ConsumePrefix(&argument, "--plan=")) {
+      task->plan = true;
+      task->plan_options.board = std::string(argument);
+    } else if (absl::ConsumePrefix(&argument, "--input=")) {
+      MK_ASSIGN_OR_RETURN(PlannedInput input, ParsePlannedInput(std::string(argument)));
+      task->plan_options.inputs.push_back(std::move(input));
     } else if (absl::ConsumePrefix(&argument, "--manifest=")) {
       MK_ASSIGN_OR_RETURN(const auto file, NameAndFd({argument.data(), argument.size()}));
       MK_ASSIGN_OR_RETURN(pack->manifest_file, SealedFile::Adopt(Fd(file.second)));
@@ -129,13 +143,18 @@ absl::StatusOr<std::shared_ptr<const SealedPack>> FromArguments(int argc, char**
   return std::shared_ptr<const SealedPack>(std::move(pack));
 }
 
-absl::Status Try(int argc, char** argv) {
-  int threads = 1;
-  std::string device = "cpu";
-  MK_ASSIGN_OR_RETURN(std::shared_ptr<const SealedPack> pack,
-                      FromArguments(argc, argv, &threads, &device));
-  LimitResources(pack->manifest, device == "cpu");
-  return TryPack(std::move(pack), threads, device);
+// What the parent is to read behind the code: nothing of a trial, a plan's bytes.
+absl::StatusOr<std::string> Try(int argc, char** argv) {
+  Task task;
+  MK_ASSIGN_OR_RETURN(std::shared_ptr<const SealedPack> pack, FromArguments(argc, argv, &task));
+  LimitResources(pack->manifest, task.plan || task.device == "cpu");
+  if (task.plan) {
+    MK_ASSIGN_OR_RETURN(const mergekernel::v1::Plan plan,
+                        PlanPack(std::move(pack), task.plan_options));
+    return plan.SerializeAsString();
+  }
+  MK_RETURN_IF_ERROR(TryPack(std::move(pack), task.threads, task.device));
+  return std::string();
 }
 
 }  // namespace
@@ -156,8 +175,10 @@ absl::Status TryPack(std::shared_ptr<const SealedPack> pack, int threads,
 }
 
 int ProbeMain(int argc, char** argv) {
-  const absl::Status status = Try(argc, argv);
-  const std::string result = absl::StrCat(status.raw_code(), "\n", status.message());
+  const absl::StatusOr<std::string> tried = Try(argc, argv);
+  const absl::Status& status = tried.status();
+  const std::string result =
+      absl::StrCat(status.raw_code(), "\n", tried.ok() ? *tried : std::string(status.message()));
   size_t done = 0;
   while (done < result.size()) {
     const ssize_t wrote = write(kResultFd, result.data() + done, result.size() - done);

@@ -17,8 +17,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/base/status_macros.h"
 #include "core/base/text.h"
+#include "core/loader/plan_pack.h"
 #include "core/loader/probe.h"
 
 namespace mk {
@@ -30,6 +32,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 constexpr int kResultFd = 3;
 constexpr int kFirstFileFd = 10;
 constexpr size_t kMaxOutput = 64 << 10;
+constexpr size_t kMaxResult = 16 << 20;  // a plan of 100,000 launches
 
 struct Pipe {
   Fd read, write;
@@ -130,7 +133,9 @@ void Collect(int result_fd, int output_fd, SteadyTime end, Outcome& outcome) {
         continue;
       }
       texts[i]->append(chunk, static_cast<size_t>(got));
-      if (texts[i]->size() > kMaxOutput) texts[i]->erase(0, texts[i]->size() - kMaxOutput);
+      // Of its words the last ones; of a result that long nothing can be used.
+      const size_t limit = i == 0 ? kMaxResult : kMaxOutput;
+      if (texts[i]->size() > limit) texts[i]->erase(0, texts[i]->size() - limit);
     }
   }
 }
@@ -149,7 +154,8 @@ void Reap(pid_t pid, SteadyTime end, Outcome& outcome) {
   }
 }
 
-absl::Status Verdict(const Outcome& outcome, double timeout_seconds) {
+// What stands behind the code of a child that went well.
+absl::StatusOr<std::string> Verdict(const Outcome& outcome, double timeout_seconds) {
   const std::string tail = outcome.output.size() > 600
                                ? outcome.output.substr(outcome.output.size() - 600)
                                : outcome.output;
@@ -168,14 +174,13 @@ absl::Status Verdict(const Outcome& outcome, double timeout_seconds) {
     return absl::InvalidArgumentError(absl::StrCat("probe: the pack ended its process with code ",
                                                    WEXITSTATUS(outcome.wait_status), words));
   }
-  if (code == 0) return absl::OkStatus();
+  if (code == 0) return outcome.result.substr(line + 1);
   return absl::Status(static_cast<absl::StatusCode>(code),
                       absl::StrCat("probe: ", Printable(outcome.result.substr(line + 1), 2000)));
 }
 
-}  // namespace
-
-absl::Status RunProbe(const SealedPack& pack, const ProbeOptions& options) {
+absl::StatusOr<std::string> RunChild(const SealedPack& pack, const ProbeOptions& options,
+                                     const std::vector<std::string>& arguments) {
   MK_ASSIGN_OR_RETURN(Pipe result, Pipe::Open());
   MK_ASSIGN_OR_RETURN(Pipe output, Pipe::Open());
   Outcome outcome;
@@ -189,6 +194,7 @@ absl::Status RunProbe(const SealedPack& pack, const ProbeOptions& options) {
     MK_RETURN_IF_ERROR(launch.Move(result.write.get(), kResultFd));
     launch.AddArgument(absl::StrCat("--threads=", options.threads));
     launch.AddArgument(absl::StrCat("--device=", options.device));
+    for (const std::string& argument : arguments) launch.AddArgument(argument);
     MK_RETURN_IF_ERROR(launch.AddFile("--manifest=", "manifest", pack.manifest_file->fd()));
     for (const auto& [name, file] : pack.small) {
       MK_RETURN_IF_ERROR(launch.AddFile("--small=", name, file->fd()));
@@ -203,6 +209,24 @@ absl::Status RunProbe(const SealedPack& pack, const ProbeOptions& options) {
   Collect(result.read.get(), output.read.get(), end, outcome);
   Reap(pid, end, outcome);
   return Verdict(outcome, options.timeout_seconds);
+}
+
+}  // namespace
+
+absl::Status RunProbe(const SealedPack& pack, const ProbeOptions& options) {
+  return RunChild(pack, options, {}).status();
+}
+
+absl::StatusOr<mergekernel::v1::Plan> RunPlan(const SealedPack& pack, const ProbeOptions& probe,
+                                              const PlanOptions& options) {
+  std::vector<std::string> arguments = {absl::StrCat("--plan=", options.board)};
+  for (const PlannedInput& input : options.inputs) {
+    arguments.push_back(absl::StrCat("--input=", input.name, "=", absl::StrJoin(input.shape, "x")));
+  }
+  MK_ASSIGN_OR_RETURN(const std::string bytes, RunChild(pack, probe, arguments));
+  mergekernel::v1::Plan plan;
+  if (!plan.ParseFromString(bytes)) return absl::InternalError("probe: its plan cannot be read");
+  return plan;
 }
 
 }  // namespace mk

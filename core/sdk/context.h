@@ -54,6 +54,7 @@ class Host {
     h.blas_ = Find<mk_blas_service>(host, MK_SERVICE_BLAS);
     h.image_ = Find<mk_image_service>(host, MK_SERVICE_IMAGE);
     h.kernels_ = Find<mk_kernels_service>(host, MK_SERVICE_KERNELS);
+    h.device_facts_ = Find<mk_device_service>(host, MK_SERVICE_DEVICE);
     if (!h.log_ || !h.files_ || !h.weights_ || !h.parallel_ || !h.blas_) {
       return FailedPrecondition(
           "host lacks one of mk.log/1 mk.files/1 mk.weights/1 mk.parallel/1 mk.blas/1");
@@ -165,6 +166,9 @@ class Host {
     return Ok();
   }
 
+  // Null on the CPU device, and where the host is older than 1.2.
+  const mk_device_service* device_facts() const { return device_facts_; }
+
   // Null where the host decodes no images.
   const mk_image_service* image() const { return image_; }
 
@@ -185,6 +189,7 @@ class Host {
   const mk_blas_service* blas_ = nullptr;
   const mk_image_service* image_ = nullptr;
   const mk_kernels_service* kernels_ = nullptr;
+  const mk_device_service* device_facts_ = nullptr;
   DeviceKind kind_ = DeviceKind::kCpu;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/base/version.h"
+#include "server/cli/cmd_explain.h"
 #include "server/cli/cmd_scan.h"
 #include "server/cli/cmd_tools.h"
 #include "server/cli/common.h"
@@ -23,6 +24,7 @@ constexpr char kAbout[] =
     "  mk scan model.onnx                 does a model hit the blind spots?\n"
     "  mk verify vmamba-pico              what does the official path make of it here?\n"
     "  mk results                         what was measured and reported so far?\n"
+    "  mk explain DIR/vmamba-pico         what would a pack launch on a board, and how long?\n"
     "\n"
     "Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 no daemon, 4 request refused, 5 try "
     "again, 6 daemon's fault.";
@@ -66,6 +68,7 @@ int Main(int argc, char** argv) {
   AddScan(app, globals, &exit_code);
   AddVerify(app, globals, &exit_code);
   AddResults(app, globals, &exit_code);
+  AddExplain(app, globals, &exit_code);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   try {

@@ -225,7 +225,7 @@ TEST_F(ImportEndToEnd, AVersionIsReplacedUnderADaemon) {
 std::string Zip(const std::string& name, const std::string& data) {
   const auto number = [](uint64_t value, int bytes) {
     std::string text;
-    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
+    for (int i = 0; i < bytes; ++i, value >>= 8) text += static_cast<char>(value & 0xff);
     return text;
   };
   const auto crc =

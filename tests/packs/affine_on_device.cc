@@ -52,7 +52,8 @@ struct AffineOnDevice {
     }
     if (count == 0) return Ok();
     const auto blocks = static_cast<uint32_t>((count + 255) / 256);
-    return context.Launch(affine, {blocks, 1, 1}, {256, 1, 1}, 0, params, {});
+    return context.Launch(affine, {blocks, 1, 1}, {256, 1, 1}, 0, params,
+                          {2 * x->size_bytes, 2 * static_cast<uint64_t>(count), 0});
   }
 
   float* w = nullptr;  // [2], device

@@ -1,0 +1,44 @@
+// A run of a pack on the planning device: what it would launch and take, without a GPU.
+#ifndef MERGEKERNEL_CORE_LOADER_PLAN_PACK_H_
+#define MERGEKERNEL_CORE_LOADER_PLAN_PACK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/loader/probe.h"
+#include "core/loader/sealed_pack.h"
+#include "proto/mergekernel/v1/plan.pb.h"
+
+namespace mk {
+
+// An input of the planned run: `shape` as a request would have it.
+struct PlannedInput {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+
+// "image=224x224x3". INVALID_ARGUMENT for what does not read so.
+absl::StatusOr<PlannedInput> ParsePlannedInput(const std::string& text);
+
+struct PlanOptions {
+  std::string board = "agx-orin-64gb";
+  // Empty: the inputs of the pack's first golden case. Their bytes are zeros; BYTES cannot be
+  // planned.
+  std::vector<PlannedInput> inputs;
+};
+
+// In this process: loads the pack, which runs its code. INVALID_ARGUMENT where the manifest does
+// not name "cuda" or the inputs do not fit; the pack's own refusals as they are.
+absl::StatusOr<mergekernel::v1::Plan> PlanPack(std::shared_ptr<const SealedPack> pack,
+                                               const PlanOptions& options);
+
+// The same in a mergekernel-probe of its own, as RunProbe: a crash or a hang stays there.
+absl::StatusOr<mergekernel::v1::Plan> RunPlan(const SealedPack& pack, const ProbeOptions& probe,
+                                              const PlanOptions& options);
+
+}  // namespace mk
+
+#endif  // MERGEKERNEL_CORE_LOADER_PLAN_PACK_H_
