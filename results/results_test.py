@@ -152,6 +152,7 @@ class Taking(unittest.TestCase):
             folder = root / "run-1"
             (folder / "logs").mkdir(parents=True)
             (folder / "records.json").write_text(json.dumps([]))
+            (folder / "run.json").write_text(json.dumps({"name": "../../run-1"}))
             (folder / "logs/a.log").write_text("x")
             (folder / "golden.bin").write_text("not taken")
 
@@ -162,6 +163,8 @@ class Taking(unittest.TestCase):
             self.assertIn("rows.csv is not there", add()[1])
             schema.write(folder / "rows.csv", [row(**{**MEASURED, "commit": "-"})])
             self.assertEqual(add()[0], 1)
+            (folder / "run.json").write_text(json.dumps({"name": "run-1"}))
+            self.assertIn("must be given for a measured row", add()[1])
             self.assertEqual(schema.read(root / "results/verdict.csv")[0], [row()])
             schema.write(folder / "rows.csv", [row(**MEASURED)])
             self.assertEqual(add()[0], 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import schema
 
-FILES = ("records.json", "rows.csv")  # and logs/
+FILES = ("run.json", "records.json", "rows.csv")  # and summary.txt, logs/
 MAX_BYTES = 1_500_000
 
 
@@ -17,16 +17,19 @@ class Refused(Exception):
 
 
 def add(root: Path, folder: Path, rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Copies `folder` to results/evidence/<its name> and puts its rows into verdict.csv, instead of rows with the same
+    """Copies `folder` to results/evidence/<name of the run> and puts its rows into verdict.csv, instead of rows with the same
     key. Returns all rows. Raises Refused and changes nothing where the folder is not fit."""
     for name in FILES:
         if not (folder / name).is_file():
             raise Refused(f"{name} is not there; was this made by `mk verify`, and did it end?")
     try:
         json.loads((folder / "records.json").read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise Refused(f"records.json: {error}") from None
-    place = f"results/evidence/{folder.resolve().name}"
+        name = json.loads((folder / "run.json").read_text(encoding="utf-8"))["name"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refused(f"records.json or run.json: {error}") from None
+    if not isinstance(name, str) or not schema.SLUG.fullmatch(name):
+        raise Refused(f"run.json: name {name!r} must be lower-case letters, digits, '.', '+' and '-'")
+    place = f"results/evidence/{name}"
     fresh, found = schema.read(folder / "rows.csv")
     for row in fresh:
         row["evidence"] = place

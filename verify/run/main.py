@@ -296,11 +296,12 @@ def begin(args: argparse.Namespace, spec: models.ModelSpec) -> Job:
     platform = machine.platform_of(facts, device)
     out = args.out or Path("verify-out") / f"{spec.name}-{platform}"
     about = {
-        "name": out.absolute().name, "model": spec.name, "shapes": spec.shapes, "platform": platform, "device": device,
+        "model": spec.name, "shapes": spec.shapes, "platform": platform, "device": device,
         "stack": records.stack_of(facts), "threads": args.threads, "commit": facts["commit"],
         "golden_sha256": records.digest(TREE / spec.golden), "network_cut": not args.network and child.network_can_be_cut(),
         "command": " ".join(["mk", "verify", *sys.argv[1:]]), "fingerprint": facts,
     }  # fmt: skip
+    about["name"] = records.name_of(about)
     folder = records.Folder(out, about)
     for level in args.again:
         folder.forget(level)
@@ -321,6 +322,7 @@ def finish(job: Job, as_json: bool) -> int:
     (job.folder.path / "rows.csv").write_text(text.getvalue(), encoding="utf-8")
     summary = records.summary(kept, judged, job.about, machine.describe(job.about["fingerprint"]))
     (job.folder.path / "summary.txt").write_text(summary, encoding="utf-8")
+    records.scrub(job.folder.path)
     print(json.dumps(judged, indent=1) if as_json else summary, end="\n" if as_json else "")
     print(f"\n{job.folder.path}: records.json, logs/, rows.csv, summary.txt", file=sys.stderr)
     for breach in schema.breaches(rows):

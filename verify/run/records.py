@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import schema  # results/
 
+TREE = Path(__file__).absolute().parent.parent.parent
 SAME = ("model", "shapes", "platform", "stack", "device", "threads", "golden_sha256", "commit")
 
 
@@ -73,6 +75,21 @@ class Folder:
         fresh = self.path / (name + ".new")
         fresh.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
         fresh.replace(self.path / name)
+
+
+def name_of(about: dict) -> str:
+    """A name for the evidence of a run that no other machine, software or commit has."""
+    told = json.dumps([about[key] for key in SAME], sort_keys=True)
+    return f"{about['model']}-{about['platform']}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+
+def scrub(folder: Path) -> None:
+    """Takes the places of this machine out of everything that is sent back: its tree and its users' folders."""
+    for path in [*folder.glob("*.json"), *folder.glob("*.txt"), *folder.glob("logs/*.log")]:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        clean = re.sub(r"/(?:home/[^/\s\"']+|root)(?=[/\s\"':]|$)", "~", text.replace(str(TREE) + "/", ""))
+        if clean != text:
+            path.write_text(clean, encoding="utf-8")
 
 
 def digest(path: Path | None) -> str:

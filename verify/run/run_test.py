@@ -505,6 +505,15 @@ class WholeRuns(Folders):
         self.assertIn("L1 compile-plain", words)
         self.go("--threads", "2", torch=torch, ours=ours, code=2)  # another question, another folder
 
+    def test_what_is_sent_back_names_no_place_of_the_machine(self):
+        self.go("--levels", "L4", ours=self.fake_ours())
+        log = self.out / "logs/L4-pack.log"
+        log.write_text(f"/home/ada/x.py:3 /root/y '/home/ada' {HERE}/main.py /rooted")
+        records.scrub(self.out)
+        self.assertEqual(log.read_text(), "~/x.py:3 ~/y '~' verify/run/main.py /rooted")
+        about = json.loads((self.out / "run.json").read_text())
+        self.assertRegex(about["name"], r"^fake-x86-64-cpu-[0-9a-f]{8}$|^fake-aarch64-cpu-[0-9a-f]{8}$")
+
     def test_a_foreign_folder_is_left_alone(self):
         self.out.mkdir()
         (self.out / "thesis.txt").write_text("mine")
