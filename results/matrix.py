@@ -36,7 +36,7 @@ def runtime(row: dict[str, str]) -> str:
     """What ran, in words of a table; "ours" is this project's own code alone."""
     if row["level"] == "L4" and row["runtime"].startswith("mergekernel "):
         return "ours"
-    return row["runtime"].replace(" unknown", " (version not told)")
+    return row["runtime"].replace(" unknown (", " (version not told, ").replace(" unknown", " (version not told)")
 
 
 def line(row: dict[str, str]) -> str:
