@@ -1,20 +1,24 @@
 """Compiles one device file to images for GPUs and writes them as C++: called by the rule cuda_kernels.
 
 Each image is by itself and uncompressed, so that a driver too old for one of them still reads another. Fails where nvcc
-warns, and where an image lacks one of the kernels.
+warns, and where an image lacks one of the kernels. What ptxas says of each kernel, and how often each kind of instruction
+stands in its PTX, goes into a report for kernels/static_gates.py.
 """
 
 import argparse
+import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 FLAGS = [
-    "-std=c++17", "-O3", "-I.", "--Werror", "all-warnings", "-Xptxas", "-warn-spills", "-Xptxas", "-warn-lmem-usage",
+    "-std=c++17", "-O3", "-I.", "--Werror", "all-warnings", "-Xptxas", "-v,-warn-spills,-warn-lmem-usage",
     "--diag-suppress", "177",  # unused functions of headers
 ]
 KINDS = {"cubin": "kCubin", "ptx": "kPtx"}
+INSTRUCTIONS = ["mma.sync", "ldmatrix", "cp.async.c", "bar.sync", "ld.local", "st.local"]
 
 
 def compile_image(nvcc, source, kind, sm, directory):
@@ -23,7 +27,39 @@ def compile_image(nvcc, source, kind, sm, directory):
     run = subprocess.run([nvcc, *target, *FLAGS, "-o", str(out), source], capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"{source}: {kind} for sm_{sm}:\n{run.stdout}{run.stderr}")
-    return out.read_bytes()
+    return out.read_bytes(), run.stdout + run.stderr
+
+
+def number(pattern, text):
+    found = re.search(pattern, text)
+    return int(found.group(1)) if found else 0
+
+
+def ptxas_facts(text, kernels):
+    """What `ptxas -v` says: kernel -> registers, memory."""
+    facts = {}
+    parts = re.split(r"Compiling entry function '(\w+)' for", text)
+    for kernel, said in zip(parts[1::2], parts[2::2]):
+        facts[kernel] = {
+            "registers": number(r"Used (\d+) registers", said),
+            "stack_bytes": number(r"(\d+) bytes stack frame", said),
+            "spill_bytes": number(r"(\d+) bytes spill stores", said) + number(r"(\d+) bytes spill loads", said),
+            "static_shared_bytes": number(r"(\d+) bytes smem", said),
+        }
+    lacking = [k for k in kernels if facts.get(k, {}).get("registers", 0) == 0]
+    if lacking:
+        sys.exit(f"ptxas said nothing about {lacking[0]}:\n{text}")
+    return {k: facts[k] for k in kernels}
+
+
+def ptx_facts(text, kernels):
+    """Of each entry in the PTX: its launch bounds, and how often each kind of instruction stands in it."""
+    facts = {}
+    parts = re.split(r"\.entry (\w+)\(", text)
+    for kernel, body in zip(parts[1::2], parts[2::2]):
+        facts[kernel] = {"threads": number(r"\.maxntid (\d+)", body)}
+        facts[kernel].update({i: len(re.findall(r"\b" + re.escape(i), body)) for i in INSTRUCTIONS})
+    return {k: facts[k] for k in kernels}
 
 
 def array(name, data):
@@ -33,20 +69,29 @@ def array(name, data):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("name", "source", "nvcc", "cc", "header", "kernels", "images"):
+    for name in ("name", "source", "nvcc", "cc", "header", "report", "kernels", "dynamic-shared", "images"):
         parser.add_argument("--" + name, required=True)
     args = parser.parse_args()
     kernels = args.kernels.split(",")
 
+    report = {
+        "module": args.name,
+        "dynamic_shared_bytes": {k: int(v) for k, v in (row.split("=") for row in filter(None, args.dynamic_shared.split(",")))},
+        "images": [],
+    }
+    if not set(report["dynamic_shared_bytes"]) <= set(kernels):
+        sys.exit(f"{args.source}: dynamic_shared names a kernel that is not in {kernels}")
     arrays, rows = [], []
     with tempfile.TemporaryDirectory() as directory:
         for image in filter(None, args.images.split(",")):
             target, version = image.split("@")
             kind, sm = target.split(":")
-            data = compile_image(args.nvcc, args.source, kind, sm, directory)
+            data, said = compile_image(args.nvcc, args.source, kind, sm, directory)
             lacking = [k for k in kernels if k.encode() not in data]
             if lacking:
                 sys.exit(f"{args.source}: no kernel {lacking[0]} in the {kind} for sm_{sm}")
+            facts = ptx_facts(data.decode(), kernels) if kind == "ptx" else ptxas_facts(said, kernels)
+            report["images"].append({"kind": kind, "sm": int(sm), "toolkit": version, "kernels": facts})
             if kind == "ptx":
                 data += b"\0"  # the driver reads PTX as a C string
             major, minor = map(int, version.split("."))
@@ -54,6 +99,7 @@ def main():
             arrays.append(array(symbol, data))
             rows.append(f"    {{mk::ImageKind::{KINDS[kind]}, {sm}, {major * 1000 + minor * 10}, {symbol}, sizeof({symbol})}},\n")
 
+    pathlib.Path(args.report).write_text(json.dumps(report, indent=1) + "\n")
     names = ", ".join(f'"{k}"' for k in kernels)
     images = f"const mk::DeviceImage kImages[] = {{\n{''.join(rows)}}};\n" if rows else ""
     pathlib.Path(args.cc).write_text(

@@ -1,6 +1,7 @@
 """Builds one device file for everything that runs it."""
 
 load("@cuda//:toolkit.bzl", "CUDA_VERSION")
+load("//kernels:cuda_modules.bzl", "CUDA_MODULES")
 
 # As for the CPU twins; without contraction, so that every machine gives the same bits.
 EMULATED_COPTS = [
@@ -54,27 +55,30 @@ END
         tags = tags,
     )
 
-def _images(name, src, kernels, hdrs, testonly, visibility, tags):
+def _images(name, src, kernels, hdrs, dynamic_shared, testonly, visibility, tags):
     # The toolkit's version is named in the command, so that another toolkit makes other actions.
     images = ["{}@{}.{}".format(i, CUDA_VERSION[0], CUDA_VERSION[1]) for i in _IMAGES]
     native.genrule(
         name = name + "_images_source",
         srcs = [src, "//kernels/device:headers", "//core/abi:mk_types.h"] + hdrs,
-        outs = [name + "_images.cc", name + "_images.h"],
+        outs = [name + "_images.cc", name + "_images.h", name + "_images.json"],
         cmd = " ".join([
             "python3 $(location //kernels:compile_images.py)",
             "--name {name} --source $(location {src})",
             "--nvcc $(location @cuda//:nvcc.sh)",
             "--cc $(location {name}_images.cc) --header $(location {name}_images.h)",
-            "--kernels {kernels} --images '{images}'",
+            "--report $(location {name}_images.json)",
+            "--kernels {kernels} --dynamic-shared '{dynamic_shared}' --images '{images}'",
         ]).format(
             name = name,
             src = src,
             kernels = ",".join(kernels),
+            dynamic_shared = ",".join(["{}={}".format(k, v) for k, v in dynamic_shared.items()]),
             images = ",".join(images) if CUDA_VERSION != (0, 0) else "",
         ),
         tools = ["//kernels:compile_images.py", "@cuda//:nvcc.sh"],
         testonly = testonly,
+        visibility = ["//kernels:__pkg__"],  # the static gates read the report
     )
     native.cc_library(
         name = name + "_images",
@@ -88,12 +92,13 @@ def _images(name, src, kernels, hdrs, testonly, visibility, tags):
         tags = tags,
     )
 
-def cuda_kernels(name, src, kernels, hdrs = [], emulated_only = False, extra_emulated_copts = [], testonly = None, visibility = None, tags = []):
+def cuda_kernels(name, src, kernels, hdrs = [], emulated_only = False, extra_emulated_copts = [], dynamic_shared = {}, testonly = None, visibility = None, tags = []):
     """Compiles `src` for GPUs and for the emulator.
 
     Makes `<name>_emulated`, a library whose `<name>_emulated.h` declares the module `mk_emulated_<name>`
     (kernels/emulator/README.md), and `<name>_images`, a library whose `<name>_images.h` declares `mk_images_<name>`
-    (kernels/device/image.h): one uncompressed image per target, and none where no toolkit was found.
+    (kernels/device/image.h): one uncompressed image per target, and none where no toolkit was found. What the compiler
+    says of each kernel is in `<name>_images.json`, for the static gates.
 
     Args:
       name: the module's name, a C identifier.
@@ -102,10 +107,14 @@ def cuda_kernels(name, src, kernels, hdrs = [], emulated_only = False, extra_emu
       hdrs: files it includes, apart from kernels/device's: its own params headers and those that they include.
       emulated_only: leaves the images out.
       extra_emulated_copts: for the emulated module alone.
+      dynamic_shared: kernel -> bytes of dynamic shared memory that its op launches it with; for the static gates.
       testonly: as everywhere.
       visibility: as everywhere.
       tags: as everywhere.
     """
     _emulated(name, src, kernels, hdrs, extra_emulated_copts, testonly, visibility, tags)
     if not emulated_only:
-        _images(name, src, kernels, hdrs, testonly, visibility, tags)
+        label = "//{}:{}".format(native.package_name(), name)
+        if not testonly and label not in CUDA_MODULES:
+            fail("add {} to kernels/cuda_modules.bzl, so that the static gates see it".format(label))
+        _images(name, src, kernels, hdrs, dynamic_shared, testonly, visibility, tags)

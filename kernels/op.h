@@ -76,6 +76,11 @@ inline int64_t GrainForSteps(int64_t steps) {
   return std::max<int64_t>(1, kMinRangeSteps / std::max<int64_t>(1, steps));
 }
 
+// Whether `pointer`, of any address space, is a multiple of `bytes`.
+inline bool IsAligned(const void* pointer, uintptr_t bytes) {
+  return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
+}
+
 // REQUIRES a >= 0, b > 0.
 inline int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 

@@ -33,6 +33,7 @@
 
 #define MK_DEVICE inline
 #define MK_UNROLL
+#define MK_NO_UNROLL
 // The last parameters of accessors: nothing on a GPU, the caller's line here.
 #define MK_SITE , ::mk::emu::Site site = ::mk::emu::Site::Here()
 #define MK_ONLY_SITE ::mk::emu::Site site = ::mk::emu::Site::Here()
@@ -61,6 +62,7 @@
 
 #define MK_DEVICE __device__ __forceinline__
 #define MK_UNROLL _Pragma("unroll")
+#define MK_NO_UNROLL _Pragma("unroll 1")
 #define MK_SITE
 #define MK_ONLY_SITE
 #define MK_PASS_SITE

@@ -104,6 +104,26 @@ Buffer* Launch::FindBuffer(uint64_t host_address) {
   return found;
 }
 
+void Launch::Footprint(Buffer* buffer, uint64_t host, uint32_t bytes, bool write) {
+  constexpr uint64_t kSector = 32;
+  const uint64_t first = reinterpret_cast<uint64_t>(buffer->host) / kSector;
+  if (buffer->sectors_launch != launch_number_) {
+    const uint64_t last = (reinterpret_cast<uint64_t>(buffer->host) + buffer->bytes - 1) / kSector;
+    buffer->sectors.assign(last - first + 1, 0);
+    buffer->sectors_launch = launch_number_;
+  }
+  for (uint64_t i = host / kSector; i * kSector < host + bytes; ++i) {
+    uint8_t& sector = buffer->sectors[i - first];
+    if (write && (sector & 2) == 0) {
+      sector |= 2;
+      ++traffic_.counts.footprint_stores;
+    } else if (!write && sector == 0) {
+      sector |= 1;
+      ++traffic_.counts.footprint_loads;
+    }
+  }
+}
+
 void* Launch::ReachGlobal(ThreadRun* t, uint64_t address, uint32_t bytes, Access kind,
                           const Site& site) {
   if ((address & kTagMask) != kGlobalTag) {
@@ -146,6 +166,7 @@ void* Launch::ReachGlobal(ThreadRun* t, uint64_t address, uint32_t bytes, Access
     } else {
       traffic_.Touch(t->linear / 32, t->linear % 32, warps_[t->linear / 32].live, SiteId(site),
                      false, write, bytes, host);
+      Footprint(buffer, host, bytes, write);
     }
   }
   return buffer->host + offset;

@@ -108,6 +108,8 @@ class DeviceArray {
   DeviceArray& operator=(const DeviceArray&) = delete;
 
   T* device() const { return device_; }
+  void Reset() { memory_->Reset(device_); }    // as if nobody had written it
+  void Freeze() { memory_->Freeze(device_); }  // an input: kernels may not store into it
   void Set(const std::vector<T>& values) {
     memory_->CopyIn(device_, values.data(), values.size() * sizeof(T));
   }

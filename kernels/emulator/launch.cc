@@ -134,6 +134,7 @@ Report Launch::Run(const Module& module, const std::string& name, const LaunchSh
   const uint64_t blocks = Volume(shape.grid);
   clocks_.BeginLaunch(blocks);
   traffic_.BeginLaunch();
+  ++launch_number_;
   if (window_ == nullptr) {
     window_ = std::make_unique<Window>();
     window_state_.assign(kWindowBytes, kOutside);

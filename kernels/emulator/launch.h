@@ -125,6 +125,7 @@ class Launch {
 
   // access.cc
   void* Reach(ThreadRun* t, const void* address, uint32_t bytes, Access kind, const Site& site);
+  void Footprint(Buffer* buffer, uint64_t host, uint32_t bytes, bool write);
   void* ReachGlobal(ThreadRun* t, uint64_t address, uint32_t bytes, Access kind, const Site& site);
   void* ReachShared(ThreadRun* t, uint64_t offset, uint32_t bytes, Access kind, const Site& site);
   void Race(ThreadRun* t, RaceShadow* shadow, uint64_t offset, uint32_t bytes, Access kind,
@@ -163,6 +164,7 @@ class Launch {
   std::unique_ptr<Scheduler> scheduler_;
   Clocks clocks_;
   Traffic traffic_;
+  uint64_t launch_number_ = 0;  // Footprint's
   Report report_;
   std::string kernel_name_;
   const Kernel* kernel_ = nullptr;

@@ -53,6 +53,17 @@ void DeviceMemory::Free(void* device) {
   buffers_.erase(it);
 }
 
+void DeviceMemory::Reset(void* device) {
+  Buffer& buffer = buffers_.at(Number(HostAddress(device)));
+  std::memset(buffer.host, kPoison, buffer.bytes);
+  buffer.written.assign(buffer.bytes, 0);
+  buffer.shadow.Clear();
+}
+
+void DeviceMemory::Freeze(void* device) {
+  buffers_.at(Number(HostAddress(device))).read_only = true;
+}
+
 void DeviceMemory::CopyIn(void* device, const void* host, uint64_t bytes) {
   if (bytes == 0) return;
   char* to = static_cast<char*>(HostAddress(device));

@@ -24,6 +24,9 @@ struct Buffer {
   std::vector<uint8_t> written;   // per byte; empty: all of it counts as written
   std::unique_ptr<char[]> owned;  // of Allocate
   RaceShadow shadow;
+  // Per sector, of the launch that has this number: bit 0 loaded, bit 1 stored.
+  std::vector<uint8_t> sectors;
+  uint64_t sectors_launch = 0;
 };
 
 // Device addresses are tagged (see kernels/device/emulated.h): the host cannot follow them by
@@ -43,6 +46,11 @@ class DeviceMemory {
 
   // Ends a buffer. REQUIRES `device` is what Allocate or Adopt returned.
   void Free(void* device);
+
+  // REQUIRES `device` is what Allocate or Adopt returned. Reset: filled with 0xff and not yet
+  // written, as after Allocate. Freeze: kernels may not store into it any more.
+  void Reset(void* device);
+  void Freeze(void* device);
 
   // REQUIRES [device, device + bytes) lies in one buffer.
   void CopyIn(void* device, const void* host, uint64_t bytes);

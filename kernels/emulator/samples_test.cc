@@ -199,6 +199,7 @@ TEST(LayerNormSample, MovesWhatItSays) {
   const Report report = c.Run({});
   ASSERT_TRUE(report.ok()) << report.Text();
   EXPECT_EQ(report.counts.global_bytes(), 4u * (2 * 16 * 256) + 8u * 256 * 16);
+  EXPECT_EQ(report.counts.footprint_bytes(), 4u * (2 * 16 * 256) + 8u * 256);  // weights once
   EXPECT_EQ(report.counts.wasted_sectors(), 0u);
   EXPECT_EQ(report.counts.shuffles, 16u * 10);
   EXPECT_EQ(report.counts.barriers, 0u);

@@ -35,6 +35,9 @@ struct SiteCounts {
 struct Counts {
   MemoryCounts global_loads, global_stores;  // cp.async's two sides are here as well
   MemoryCounts shared_loads, shared_stores;
+  // Different sectors of device memory that the launch loaded, but for those it had stored before,
+  // and stored: what DRAM gives and takes if a cache holds all that the launch touches.
+  uint64_t footprint_loads = 0, footprint_stores = 0;
   uint64_t global_atomics = 0, shared_atomics = 0;  // by lanes; not in the above
   uint64_t async_copies = 0;                        // by lanes
   uint64_t barriers = 0;                            // completed, of blocks
@@ -44,6 +47,7 @@ struct Counts {
   std::vector<SiteCounts> sites;  // in order of first use
 
   uint64_t global_bytes() const { return global_loads.bytes + global_stores.bytes; }
+  uint64_t footprint_bytes() const { return 32 * (footprint_loads + footprint_stores); }
   uint64_t bank_conflicts() const {
     return shared_loads.units + shared_stores.units - shared_loads.ideal - shared_stores.ideal;
   }

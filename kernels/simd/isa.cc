@@ -1,7 +1,12 @@
 #include "kernels/simd/isa.h"
 
 #if defined(__x86_64__)
+// The header is C, and clang has no _Bool in strict C++.
+#if defined(__clang__)
+#define _Bool bool
+#endif
 #include <sys/platform/x86.h>
+#undef _Bool
 #endif
 
 // The ceiling of the build, from BUILD.

@@ -13,6 +13,7 @@
 #include "core/sdk/pack.h"
 #include "core/sdk/status.h"
 #include "packs/vmamba/description.h"
+#include "packs/vmamba/device_model.h"
 #include "packs/vmamba/weights.h"
 
 namespace mk::vmamba {
@@ -24,8 +25,8 @@ class VMamba {
  public:
   // The signature, from the manifest's parameters. InvalidArgument as ParseDescription.
   static Status Describe(const Host& host, SignatureBuilder& signature);
-  // Reads the description and loads the weights; blocks on that. Unimplemented on devices other
-  // than the CPU.
+  // Reads the description and loads the weights, and on a device with kernels its code; blocks on
+  // that.
   static Result<std::unique_ptr<VMamba>> Create(const Host& host);
 
   // Serves one request; any number of threads at once. InvalidArgument for an image that cannot be
@@ -39,9 +40,12 @@ class VMamba {
  private:
   VMamba(Description description, Weights weights)
       : description_(std::move(description)), weights_(std::move(weights)) {}
+  VMamba(Description description, std::unique_ptr<DeviceModel> device)
+      : description_(std::move(description)), device_(std::move(device)) {}
 
   const Description description_;
-  const Weights weights_;
+  const Weights weights_;  // empty where there is a device_
+  const std::unique_ptr<DeviceModel> device_;
 };
 
 }  // namespace mk::vmamba

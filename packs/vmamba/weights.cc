@@ -100,31 +100,34 @@ std::vector<Entry> ListTensors(const Description& d, Weights& weights) {
   return entries;
 }
 
-// Gives every entry its place in one allocation.
-Status Allocate(const Host& host, const std::vector<Entry>& entries) {
-  const auto padded = [](const Entry& entry) {
-    constexpr int64_t kFloats = kAlignment / static_cast<int64_t>(sizeof(float));
-    return (ElementCount(entry.spec.shape) + kFloats - 1) / kFloats * kFloats;
-  };
-  int64_t total = 0;
-  for (const Entry& entry : entries) total += padded(entry);
-  MK_TRY_ASSIGN(void* const memory,
-                host.AllocateWeights(static_cast<uint64_t>(total) * sizeof(float)));
-  auto* next = static_cast<float*>(memory);
-  for (const Entry& entry : entries) {
-    *entry.destination = next;
-    next += padded(entry);
-  }
-  return Ok();
+int64_t Padded(const Entry& entry) {
+  constexpr int64_t kFloats = kAlignment / static_cast<int64_t>(sizeof(float));
+  return (ElementCount(entry.spec.shape) + kFloats - 1) / kFloats * kFloats;
 }
 
-Status LoadFile(const Host& host, const std::vector<Entry>& entries, const char* file) {
+int64_t TotalFloats(const std::vector<Entry>& entries) {
+  int64_t total = 0;
+  for (const Entry& entry : entries) total += Padded(entry);
+  return total;
+}
+
+// Gives every entry its place, one behind the other.
+void Place(const std::vector<Entry>& entries, float* memory) {
+  for (const Entry& entry : entries) {
+    *entry.destination = memory;
+    memory += Padded(entry);
+  }
+}
+
+// `flags` of each mk_weight.
+Status LoadFile(const Host& host, const std::vector<Entry>& entries, const char* file,
+                mk_u32 flags) {
   std::vector<mk_weight> table;
   table.reserve(entries.size());
   for (const Entry& entry : entries) {
     table.push_back({entry.spec.name.c_str(), MK_DTYPE_FP32,
                      static_cast<mk_u32>(entry.spec.shape.size()), entry.spec.shape.data(),
-                     *entry.destination, 0, 0});
+                     *entry.destination, flags, 0});
   }
   return host.LoadWeights(file, table);
 }
@@ -159,16 +162,7 @@ void FoldBlock(const Description& d, int64_t stage, BlockWeights& block) {
   InPlace(block.depthwise, 9 * inner, [&](const float* stored, float* weight) {
     RelayDepthwise3x3Weight(stored, inner, weight);
   });
-  TransposeDirections(block.scan.dt_weight, inner, d.Rank(stage), [](float v) { return v; });
-  TransposeDirections(block.scan.a, inner, d.d_state, [](float a_log) {
-    return static_cast<float>(-std::exp(static_cast<double>(a_log)));
-  });
-  float* skip = block.scan.d;
-  for (int64_t c = 0; c < inner; ++c) {
-    double sum = 0;
-    for (int64_t k = 0; k < kDirections; ++k) sum += skip[k * inner + c];
-    skip[c] = static_cast<float>(sum);
-  }
+  FoldScan(d, stage, block.scan);
 }
 
 void Fold(const Description& d, Weights& weights) {
@@ -183,6 +177,29 @@ void Fold(const Description& d, Weights& weights) {
 
 }  // namespace
 
+void FoldScan(const Description& description, int64_t stage, ScanWeights& scan) {
+  const int64_t inner = description.Inner(stage);
+  TransposeDirections(scan.dt_weight, inner, description.Rank(stage), [](float v) { return v; });
+  TransposeDirections(scan.a, inner, description.d_state, [](float a_log) {
+    return static_cast<float>(-std::exp(static_cast<double>(a_log)));
+  });
+  for (int64_t c = 0; c < inner; ++c) {
+    double sum = 0;
+    for (int64_t k = 0; k < kDirections; ++k) sum += scan.d[k * inner + c];
+    scan.d[c] = static_cast<float>(sum);
+  }
+}
+
+Result<Weights> LoadStoredWeights(const Host& host, const Description& description,
+                                  const char* file, std::vector<float>& memory) {
+  Weights weights;
+  const std::vector<Entry> entries = ListTensors(description, weights);
+  memory.assign(static_cast<size_t>(TotalFloats(entries)), 0.0f);
+  Place(entries, memory.data());
+  MK_TRY(LoadFile(host, entries, file, MK_WEIGHT_HOST));
+  return weights;
+}
+
 std::vector<WeightSpec> WeightTable(const Description& description) {
   Weights unused;
   std::vector<WeightSpec> specs;
@@ -193,8 +210,10 @@ std::vector<WeightSpec> WeightTable(const Description& description) {
 Result<Weights> LoadWeights(const Host& host, const Description& description, const char* file) {
   Weights weights;
   const std::vector<Entry> entries = ListTensors(description, weights);
-  MK_TRY(Allocate(host, entries));
-  MK_TRY(LoadFile(host, entries, file));
+  const auto bytes = static_cast<uint64_t>(TotalFloats(entries)) * sizeof(float);
+  MK_TRY_ASSIGN(void* const memory, host.AllocateWeights(bytes));
+  Place(entries, static_cast<float*>(memory));
+  MK_TRY(LoadFile(host, entries, file, 0));
   Fold(description, weights);
   return weights;
 }

@@ -87,6 +87,15 @@ struct WeightSpec {
 // Every tensor that the checkpoint of `description` must have, and no other.
 std::vector<WeightSpec> WeightTable(const Description& description);
 
+// The checkpoint as it is stored, unfolded, in `memory` on the host: every pointer of the result
+// points there, and LinearWeights' gate_proj is null. For what makes another layout of it. The host
+// refuses, by name, tensors that are missing, surplus, misshapen or not finite.
+Result<Weights> LoadStoredWeights(const Host& host, const Description& description,
+                                  const char* file, std::vector<float>& memory);
+
+// What the scan takes, in place: A_logs to A, D to its sum over directions, dt_projs transposed.
+void FoldScan(const Description& description, int64_t stage, ScanWeights& scan);
+
 // Takes one allocation from the host, loads `file` into it and folds. The host refuses, by name,
 // tensors that are missing, surplus, misshapen or not finite.
 Result<Weights> LoadWeights(const Host& host, const Description& description, const char* file);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/weights/testing/write_safetensors.h"
+#include "server/cli/common.h"
 #include "server/cli/explain_report.h"
 #include "tests/packs/pack_builder.h"
 

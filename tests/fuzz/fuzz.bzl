@@ -17,7 +17,10 @@ def mk_fuzz(name, src, deps, data = [], size = "small"):
         name = name + "_replay",
         size = size,
         srcs = ["//tests/fuzz:replay.cc"],
-        deps = [":" + name],
+        deps = [
+            ":" + name,
+            "//tests/fuzz",
+        ],
     )
     native.cc_binary(
         name = name + "_libfuzzer",

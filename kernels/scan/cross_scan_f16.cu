@@ -1,0 +1,606 @@
+// The selective scan of a map along four directions, merged, normed and gated.
+//
+// A warp owns 32 channels, one a lane, and a line of a tile: a row or a column of up to 32 tokens
+// (16 or 8 with more than one state), walked one token after the other with the state in a
+// register. A block owns a tile and one or several slices of 32 channels, with a warp for each
+// line of each slice: first it walks all columns, down and up, then all rows, right and left. What
+// the four directions give is added up in fp32 in shared memory [token][channel].
+//
+// The step of a token needs a product with dt_weight: that is done on tensor cores, for 8 tokens
+// and 32 channels at a time, transposed (channels are the rows), from where four shuffles between
+// the four lanes of a row bring a lane the 8 tokens of one channel. So lane l owns channel
+// l / 4 + 8 (l % 4) of its slice.
+//
+// Where a line starts from another line's end:
+//   output  a map of one tile, with a single state: each warp first walks its line for the end it
+//           would have from 0 and the sum of its steps, puts both into shared memory, and makes its
+//           start of those of the lines before it. One launch.
+//   ends, carry, output   else the same by way of device memory. `ends` walks the segments of each
+//           tile, `carry` goes over all segments of the map: a block for one direction, state and
+//           slice, whose 16 warps take a stretch each.
+// A norm needs all channels of a token: of the blocks that share a tile the last one norms it, in
+// place, while it is in L2 (a ticket each; `clear` zeroes them where no `ends` ran before).
+//
+// Grid: ends, output (tiles, ceil(slices / slices_per_block)); carry (slices, 4, state). Block: 32
+// threads for each line of the tile and slice of the block, up to 1024 (512 with several states);
+// carry 512. Shared memory (dynamic): 128 bytes for each token of the tile and slice; `output`
+// alone also 512 for each line and slice; several states also 4 for each thread and state. 1024
+// threads of up to 64 registers are 32 warps of an SM's 48 on sm_87.
+//
+// Bytes: x and `projected` once per launch that reads them, 16 / side per token, channel and way
+// for the segments' ends, and again for their starts (side: of the tile), y once. What the warps
+// ask for is more, by what L1 and L2 serve; docs/kernels/cross_scan_f16.md has both.
+#include "kernels/device/device.h"
+#include "kernels/device/half8.h"
+#include "kernels/device/memory.h"
+#include "kernels/device/warp.h"
+#include "kernels/scan/cross_scan_f16_params.h"
+
+namespace mk {
+namespace {
+
+using device::half;
+using device::kWarpSize;
+
+constexpr int kChunk = 8;   // tokens that one mma makes the steps of
+constexpr int kSlice = 32;  // channels of a warp
+constexpr int kRankStep = 16;
+constexpr int kCarryWarps = 16;
+constexpr float kLog2E = 1.44269504f;
+constexpr float kLn2 = 0.693147181f;
+
+// The directions in the order in which they are walked: down, up, right, left.
+constexpr int kWays = 4;
+MK_DEVICE int DirectionOf(int way) { return way < 2 ? 2 * way + 1 : 2 * way - 4; }
+
+struct Tile {
+  int row, col, rows, cols;  // its first token, its size
+};
+
+// A line of a tile along one direction: its first token, how far the next one is, and the same in
+// the tile.
+struct Line {
+  int token, token_step, length;
+  int at, at_step;
+};
+
+// The channel of a lane.
+struct Channel {
+  int lane, slice;
+  int local;    // in its slice
+  int c;        // in the map
+  bool inside;  // the last slice may have fewer than 32
+};
+
+MK_DEVICE Tile TileOf(const CrossScanF16Launch& launch, int index) {
+  const int across = index % launch.tiles_across, down = index / launch.tiles_across;
+  const int row = down * launch.tile_rows, col = across * launch.tile_cols;
+  return {row, col, device::Min(launch.tile_rows, launch.p.height - row),
+          device::Min(launch.tile_cols, launch.p.width - col)};
+}
+
+MK_DEVICE Line LineOf(const CrossScanF16Params& p, const Tile& tile, int k, int i) {
+  const bool column = k % 2 == 1;
+  Line line;
+  line.length = column ? tile.rows : tile.cols;
+  line.token = (tile.row + (column ? 0 : i)) * p.width + tile.col + (column ? i : 0);
+  line.token_step = column ? p.width : 1;
+  line.at = column ? i : i * tile.cols;
+  line.at_step = column ? tile.cols : 1;
+  if (k >= 2) {
+    line.token += (line.length - 1) * line.token_step;
+    line.at += (line.length - 1) * line.at_step;
+    line.token_step = -line.token_step;
+    line.at_step = -line.at_step;
+  }
+  return line;
+}
+
+MK_DEVICE Channel ChannelOf(const CrossScanF16Params& p, int slice, int lane) {
+  const int local = lane / 4 + 8 * (lane % 4);
+  const int c = slice * kSlice + local;
+  return {lane, slice, local, c, c < p.channels};
+}
+
+// log(1 + e^v), to 2e-6 of its value. Below e^v = 1/8 by its series: the logarithm's error is
+// absolute, and a model's steps are often 0.001.
+MK_DEVICE float Softplus(float v) {
+  using namespace device;
+  const float e = Exp2Approx(v * kLog2E);
+  float series = Fma(e, 1.0f / 7, -1.0f / 6);
+  series = Fma(e, series, 0.2f);
+  series = Fma(e, series, -0.25f);
+  series = Fma(e, series, 1.0f / 3);
+  series = Fma(e, series, -0.5f);
+  series = Fma(e, series, 1.0f) * e;
+  const float r = e < 0.125f ? series : Log2Approx(1.0f + e) * kLn2;
+  return v > 20.0f ? v : r;
+}
+
+MK_DEVICE const half* FieldsOf(const CrossScanF16Params& p, int token, int k) {
+  return p.projected + (static_cast<mk_i64>(token) * 4 + k) * (p.rank + 2 * p.state);
+}
+
+// r[i] and r[i + 1] as an operand's word, 0 from `rank` on. i is even.
+MK_DEVICE mk_u32 RankPair(const half* r, int i, int rank, bool there) {
+  using namespace device;
+  if (!there || i >= rank) return 0;
+  if (rank % 2 == 0) return Load(As<mk_u32>(r + i));  // then rank + 2 state is even too
+  const mk_u32 low = Load(r + i).bits;
+  return i + 1 < rank ? low | static_cast<mk_u32>(Load(r + i + 1).bits) << 16 : low;
+}
+
+// The steps of `count` tokens of a line from its `base`-th on; 0 for the others of the chunk, which
+// leaves a state as it is. All lanes take part.
+MK_DEVICE void Steps(const CrossScanF16Params& p, const Channel& ch, int k, const Line& line,
+                     int base, int count, float bias, float (&step)[kChunk]) {
+  using namespace device;
+  const int g = ch.lane / 4, t = ch.lane % 4;
+  const bool there = g < count;
+  const half* const r = FieldsOf(p, line.token + (base + (there ? g : 0)) * line.token_step, k);
+  const int parts = CeilDiv(p.rank, kRankStep);
+  const int slices = CeilDiv(p.channels, kSlice);
+  const Words4* const weight =
+      As<Words4>(p.dt_weight) + (k * slices + ch.slice) * parts * (2 * kWarpSize) + ch.lane;
+  float product[2][4] = {};
+  MK_NO_UNROLL
+  for (int i = 0; i < parts; ++i) {
+    const int rank = i * kRankStep + 2 * t;
+    const mk_u32 b[2] = {RankPair(r, rank, p.rank, there), RankPair(r, rank + 8, p.rank, there)};
+    MK_UNROLL
+    for (int m = 0; m < 2; ++m) {
+      const Words4 w = Load(weight + (i * 2 + m) * kWarpSize);
+      MmaF16(product[m], w.word, b, product[m]);
+    }
+  }
+  // Lane 4 g + t holds tokens 2 t, 2 t + 1 of channels g + 8 q, and wants all tokens of q = t.
+  float v[4][2];
+  MK_UNROLL
+  for (int q = 0; q < 4; ++q) {
+    v[q][0] = product[q / 2][q % 2 * 2];
+    v[q][1] = product[q / 2][q % 2 * 2 + 1];
+  }
+  MK_UNROLL
+  for (int bit = 1; bit <= 2; bit *= 2) {
+    const bool upper = (t & bit) != 0;
+    MK_UNROLL
+    for (int q = 0; q < 4; ++q) {
+      if ((q & bit) != 0) continue;
+      MK_UNROLL
+      for (int e = 0; e < 2; ++e) {
+        const float other = ShuffleXor(upper ? v[q][e] : v[q | bit][e], bit);
+        (upper ? v[q][e] : v[q | bit][e]) = other;
+      }
+    }
+  }
+  MK_UNROLL
+  for (int i = 0; i < kChunk; ++i) {
+    step[i] = i < count ? Softplus(v[i / 2][i % 2] + bias) : 0.0f;
+  }
+}
+
+// B (in lanes 0..7) and C (8..15) of the chunk's tokens, for state n.
+MK_DEVICE float LoadFields(const CrossScanF16Params& p, const Channel& ch, int k, const Line& line,
+                           int base, int count, int n) {
+  const int i = ch.lane % kChunk, which = ch.lane / kChunk;
+  if (which >= 2 || i >= count) return 0.0f;
+  const half* const fields = FieldsOf(p, line.token + (base + i) * line.token_step, k);
+  return device::ToFloat(device::Load(fields + p.rank + which * p.state + n));
+}
+
+// What one token's y is added to, or, at the last way, where it goes.
+MK_DEVICE void PutOut(const CrossScanF16Params& p, const Channel& ch, int way, mk_i64 at_y,
+                      float* at, float y) {
+  using namespace device;
+  const float sum = way == 0 ? y : Load(at) + y;
+  if (way + 1 < kWays) {
+    Store(at, sum);
+  } else if (ch.inside) {
+    Store(p.y + at_y, ToHalf(sum));
+  }
+}
+
+// Walks a line. The states are in `one` with a single state, else in shared memory at `many`,
+// `stride` floats apart. kOut: y goes to `sums`, or out. Returns the sum of the steps.
+template <bool kOne, bool kOut>
+MK_DEVICE float Walk(const CrossScanF16Launch& launch, const Channel& ch, int way, const Line& line,
+                     float& one, float* many, int stride, float* sums) {
+  using namespace device;
+  const CrossScanF16Params& p = launch.p;
+  const mk_i64 channels = p.channels;
+  const int k = DirectionOf(way);
+  const float bias = ch.inside ? Load(p.dt_bias + k * channels + ch.c) : 0.0f;
+  const int states = kOne ? 1 : p.state;
+  const float* const a = p.a + k * states * channels + ch.c;
+  const float a_one = kOne && ch.inside ? Load(a) * kLog2E : 0.0f;
+  const float d = kOut && way + 1 == kWays && ch.inside ? Load(p.d + ch.c) : 0.0f;
+  float sum = 0.0f;
+  MK_NO_UNROLL
+  for (int base = 0; base < line.length; base += kChunk) {
+    const int count = Min(kChunk, line.length - base);
+    const mk_i64 first = (line.token + base * line.token_step) * channels + ch.c;
+    const mk_i64 next = line.token_step * channels;
+    float* const at = kOut ? sums + (line.at + base * line.at_step) * kSlice + ch.local : nullptr;
+    float step[kChunk], x[kChunk];
+    Steps(p, ch, k, line, base, count, bias, step);
+    MK_UNROLL
+    for (int i = 0; i < kChunk; ++i) {
+      x[i] = i < count && ch.inside ? ToFloat(Load(p.x + first + i * next)) : 0.0f;
+      sum += step[i];
+    }
+    if constexpr (kOne) {
+      const float fields = LoadFields(p, ch, k, line, base, count, 0);
+      MK_UNROLL
+      for (int i = 0; i < kChunk; ++i) {
+        one = Fma(Exp2Approx(step[i] * a_one), one, step[i] * x[i] * Shuffle(fields, i));
+        if constexpr (kOut) {
+          const float y = Fma(Shuffle(fields, kChunk + i), one, d * x[i]);
+          if (i < count) {
+            PutOut(p, ch, way, first + i * next, at + i * line.at_step * kSlice, y);
+          }
+        }
+      }
+    } else {
+      float y[kChunk];
+      MK_UNROLL
+      for (int i = 0; i < kChunk; ++i) {
+        y[i] = d * x[i];  // d is 0 but for the last way
+        x[i] *= step[i];
+      }
+      MK_NO_UNROLL
+      for (int n = 0; n < states; ++n) {
+        const float fields = LoadFields(p, ch, k, line, base, count, n);
+        const float a_n = ch.inside ? Load(a + n * channels) * kLog2E : 0.0f;
+        float h = Load(many + n * stride);
+        MK_UNROLL
+        for (int i = 0; i < kChunk; ++i) {
+          h = Fma(Exp2Approx(step[i] * a_n), h, x[i] * Shuffle(fields, i));
+          if constexpr (kOut) y[i] = Fma(Shuffle(fields, kChunk + i), h, y[i]);
+        }
+        Store(many + n * stride, h);
+      }
+      if constexpr (kOut) {
+        MK_UNROLL
+        for (int i = 0; i < kChunk; ++i) {
+          if (i < count) {
+            PutOut(p, ch, way, first + i * next, at + i * line.at_step * kSlice, y[i]);
+          }
+        }
+      }
+    }
+  }
+  return sum;
+}
+
+// A warp's place: its slice and line, and its pieces of shared memory.
+struct Place {
+  Tile tile;
+  int tile_index;
+  Channel ch;
+  int line;
+  bool has_slice;
+  float* sums;  // [token of the tile][32]
+  float* ends;  // [2 ways][line][2][32]: the sum of its steps, its end from 0
+  float* many;  // this thread's states, `stride` apart
+  int stride;
+  int lines;  // that the block has warps for, of each slice
+};
+
+// `shared`: the block's dynamic shared memory, or null where a single state needs none.
+MK_DEVICE Place PlaceOf(const CrossScanF16Launch& launch, float* shared) {
+  const CrossScanF16Params& p = launch.p;
+  const int thread = static_cast<int>(threadIdx.x);
+  // By a shuffle, so that the compiler sees that it is the same in all lanes: what depends on it
+  // then diverges nowhere.
+  const int warp = device::Shuffle(thread / kWarpSize, 0);
+  Place place;
+  place.tile_index = static_cast<int>(blockIdx.x);
+  place.tile = TileOf(launch, place.tile_index);
+  place.lines = device::Max(launch.tile_rows, launch.tile_cols);
+  const int slot = warp / place.lines;
+  const int slice = static_cast<int>(blockIdx.y) * launch.slices_per_block + slot;
+  place.line = warp % place.lines;
+  place.has_slice = slice * kSlice < p.channels;
+  place.ch = ChannelOf(p, slice, thread % kWarpSize);
+  place.sums = place.ends = place.many = nullptr;
+  if (shared != nullptr) {
+    place.sums = shared + slot * launch.tile_rows * launch.tile_cols * kSlice;
+    place.ends = shared + launch.ends_at + slot * 2 * place.lines * 2 * kSlice;
+    place.many = shared + launch.states_at + thread;
+  }
+  place.stride = static_cast<int>(blockDim.x);
+  return place;
+}
+
+MK_DEVICE bool HasLine(const Place& place, int k) {
+  return place.has_slice && place.line < (k % 2 == 1 ? place.tile.cols : place.tile.rows);
+}
+
+// Where the warp's segment along direction k lies among the map's, forwards.
+MK_DEVICE mk_i64 SegmentOf(const CrossScanF16Launch& launch, const Place& place, int k) {
+  const int across = place.tile_index % launch.tiles_across;
+  const int down = place.tile_index / launch.tiles_across;
+  return k % 2 == 1 ? (place.tile.col + place.line) * launch.tiles_down + down
+                    : (place.tile.row + place.line) * launch.tiles_across + across;
+}
+
+template <bool kOne>
+MK_DEVICE void ClearStates(const CrossScanF16Params& p, const Place& place, float& one) {
+  one = 0.0f;
+  if constexpr (!kOne) {
+    for (int n = 0; n < p.state; ++n) device::Store(place.many + n * place.stride, 0.0f);
+  }
+}
+
+// The end of the warp's line in a tile that is the whole map, into shared memory. A single state.
+MK_DEVICE void ShareEnd(const CrossScanF16Launch& launch, const Place& place, int way) {
+  const Line line = LineOf(launch.p, place.tile, DirectionOf(way), place.line);
+  float h = 0.0f;
+  const float sum = Walk<true, false>(launch, place.ch, way, line, h, nullptr, 0, place.sums);
+  float* const end = place.ends + (way % 2 * place.lines + place.line) * 2 * kSlice + place.ch.lane;
+  device::Store(end, sum);
+  device::Store(end + kSlice, h);
+}
+
+// The same by the lines before it.
+MK_DEVICE float BeginOfEnds(const CrossScanF16Params& p, const Place& place, int k) {
+  using namespace device;
+  const Channel& ch = place.ch;
+  const float a = ch.inside ? Load(p.a + static_cast<mk_i64>(k) * p.channels + ch.c) * kLog2E : 0;
+  const float* const ends = place.ends + k / 2 * place.lines * 2 * kSlice + ch.lane;
+  const int last = (k % 2 == 1 ? place.tile.cols : place.tile.rows) - 1;
+  const int before = k < 2 ? place.line : last - place.line;
+  float h = 0.0f;
+  for (int i = 0; i < before; ++i) {
+    const float* const end = ends + (k < 2 ? i : last - i) * 2 * kSlice;
+    h = Fma(Exp2Approx(a * Load(end)), h, Load(end + kSlice));
+  }
+  return h;
+}
+
+// Where the warp's line along direction k starts from, as `carry` left it.
+template <bool kOne>
+MK_DEVICE void BeginOfCarry(const CrossScanF16Launch& launch, const Place& place, int k,
+                            float& one) {
+  using namespace device;
+  const CrossScanF16Params& p = launch.p;
+  const int states = kOne ? 1 : p.state;
+  const mk_i64 plane = static_cast<mk_i64>(launch.segments) * p.channels;
+  const float* const begin =
+      launch.states + k * states * plane + SegmentOf(launch, place, k) * p.channels + place.ch.c;
+  for (int n = 0; n < states; ++n) {
+    const float h = place.ch.inside ? Load(begin + n * plane) : 0.0f;
+    if (kOne) {
+      one = h;
+    } else {
+      Store(place.many + n * place.stride, h);
+    }
+  }
+}
+
+template <bool kOne>
+MK_DEVICE void EndsOfTile(const CrossScanF16Launch& launch) {
+  using namespace device;
+  const CrossScanF16Params& p = launch.p;
+  float* shared = nullptr;
+  if constexpr (!kOne) {
+    MK_DYNAMIC_SHARED(float, memory);
+    shared = memory;
+  }
+  const Place place = PlaceOf(launch, shared);
+  const Channel& ch = place.ch;
+  const int states = kOne ? 1 : p.state;
+  if (launch.tickets != nullptr && blockIdx.y == 0 && threadIdx.x == 0) {
+    Store(launch.tickets + place.tile_index, 0u);
+  }
+  MK_NO_UNROLL
+  for (int way = 0; way < kWays; ++way) {
+    const int k = DirectionOf(way);
+    if (!HasLine(place, k)) continue;
+    float one;
+    ClearStates<kOne>(p, place, one);
+    const float sum = Walk<kOne, false>(launch, ch, way, LineOf(p, place.tile, k, place.line), one,
+                                        place.many, place.stride, place.sums);
+    if (ch.inside) {
+      const mk_i64 plane = static_cast<mk_i64>(launch.segments) * p.channels;
+      const mk_i64 at = SegmentOf(launch, place, k) * p.channels + ch.c;
+      Store(launch.sums + k * plane + at, sum);
+      float* const ends = launch.states + k * states * plane + at;
+      for (int n = 0; n < states; ++n) {
+        Store(ends + n * plane, kOne ? one : Load(place.many + n * place.stride));
+      }
+    }
+  }
+}
+
+// Tokens of the tile, one a warp, in place: norm, then gate.
+template <int kWidth>
+MK_DEVICE void NormTile(const CrossScanF16Params& p, const Tile& tile) {
+  using namespace device;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warps = static_cast<int>(blockDim.x) / kWarpSize;
+  const float count = static_cast<float>(p.channels);
+  const auto read = [](const half* at, float(&v)[kWidth]) {
+    if constexpr (kWidth == 2) {
+      const mk_u32 pair = Load(As<mk_u32>(at));
+      v[0] = LowHalf(pair), v[1] = HighHalf(pair);
+    } else {
+      v[0] = ToFloat(Load(at));
+    }
+  };
+  for (int i = static_cast<int>(threadIdx.x) / kWarpSize; i < tile.rows * tile.cols; i += warps) {
+    const int token = (tile.row + i / tile.cols) * p.width + tile.col + i % tile.cols;
+    half* const y = p.y + static_cast<mk_i64>(token) * p.channels;
+    float v[kWidth];
+    float sum = 0.0f;
+    for (int c = lane * kWidth; c < p.channels; c += kWarpSize * kWidth) {
+      read(y + c, v);
+      MK_UNROLL
+      for (int j = 0; j < kWidth; ++j) sum += v[j];
+    }
+    const float mean = WarpSum(sum) / count;
+    float squares = 0.0f;
+    for (int c = lane * kWidth; c < p.channels; c += kWarpSize * kWidth) {
+      read(y + c, v);
+      MK_UNROLL
+      for (int j = 0; j < kWidth; ++j) squares += (v[j] - mean) * (v[j] - mean);
+    }
+    const float scale = 1.0f / Sqrt(WarpSum(squares) / count + p.epsilon);
+    for (int c = lane * kWidth; c < p.channels; c += kWarpSize * kWidth) {
+      read(y + c, v);
+      float gate[kWidth] = {};
+      if (p.gate != nullptr) read(p.gate + static_cast<mk_i64>(token) * p.channels + c, gate);
+      MK_UNROLL
+      for (int j = 0; j < kWidth; ++j) {
+        v[j] = Fma((v[j] - mean) * scale, Load(p.norm_weight + c + j), Load(p.norm_bias + c + j));
+        if (p.gate != nullptr) v[j] = ToFloat(ToHalf(v[j])) * gate[j];
+      }
+      if constexpr (kWidth == 2) {
+        Store(As<mk_u32>(y + c), PackHalf2(v[0], v[1]));
+      } else {
+        Store(y + c, ToHalf(v[0]));
+      }
+    }
+  }
+}
+
+// Whether this block is the last of those that share its tile; then all that they stored is seen.
+MK_DEVICE bool IsLastOfTile(const CrossScanF16Launch& launch, int tile_index) {
+  using namespace device;
+  if (launch.tickets == nullptr) {
+    SyncThreads();  // all channels of the tile are this block's, and stored
+    return true;
+  }
+  MK_SHARED(mk_u32, ticket, 1);
+  FenceDevice();  // what this thread stored is seen by whoever sees the ticket drawn
+  SyncThreads();  // ... and so is what the others stored
+  if (threadIdx.x == 0) Store(ticket, AtomicAdd(launch.tickets + tile_index, 1u));
+  SyncThreads();  // the ticket is there
+  const bool last = Load(ticket) == static_cast<mk_u32>(launch.slice_blocks) - 1;
+  if (last) FenceDevice();  // nothing is read from before the others drew theirs
+  return last;
+}
+
+template <bool kOne>
+MK_DEVICE void OutputOfTile(const CrossScanF16Launch& launch) {
+  using namespace device;
+  const CrossScanF16Params& p = launch.p;
+  MK_DYNAMIC_SHARED(float, shared);
+  const Place place = PlaceOf(launch, shared);
+  const bool alone = kOne && launch.states == nullptr;
+  MK_NO_UNROLL
+  for (int way = 0; way < kWays; ++way) {
+    const int k = DirectionOf(way);
+    // The columns' sums are there for the rows; and nobody reads their ends any more.
+    if (way == 2) SyncThreads();
+    if (alone && way % 2 == 0) {
+      MK_NO_UNROLL
+      for (int i = way; i < way + 2; ++i) {
+        if (HasLine(place, k)) ShareEnd(launch, place, i);
+      }
+      SyncThreads();  // the ends of all columns, or rows, are there
+    }
+    if (!HasLine(place, k)) continue;
+    float one = 0.0f;
+    if (alone) {
+      one = BeginOfEnds(p, place, k);
+    } else {
+      BeginOfCarry<kOne>(launch, place, k, one);
+    }
+    Walk<kOne, true>(launch, place.ch, way, LineOf(p, place.tile, k, place.line), one, place.many,
+                     place.stride, place.sums);
+  }
+  if (p.norm_weight == nullptr || !IsLastOfTile(launch, place.tile_index)) return;
+  if (p.channels % 2 == 0) {
+    NormTile<2>(p, place.tile);
+  } else {
+    NormTile<1>(p, place.tile);
+  }
+}
+
+// A stretch of the segments of one direction, as direction k meets them.
+struct Stretch {
+  const float* sums;  // at the first
+  float* states;
+  mk_i64 step;  // to the next
+  int count;
+};
+
+// Over a stretch from h. kStore: each state becomes where its segment starts from.
+template <bool kStore>
+MK_DEVICE float CarryOver(const Stretch& stretch, float a, float h, float* sum) {
+  using namespace device;
+  mk_i64 at = 0;
+  for (int i = 0; i < stretch.count; ++i, at += stretch.step) {
+    const float steps = Load(stretch.sums + at);
+    const float end = Load(stretch.states + at);
+    if (kStore) Store(stretch.states + at, h);
+    h = Fma(Exp2Approx(a * steps), h, end);
+    *sum += steps;
+  }
+  return h;
+}
+
+MK_DEVICE void Carry(const CrossScanF16Launch& launch) {
+  using namespace device;
+  const CrossScanF16Params& p = launch.p;
+  MK_SHARED(float, sums, kCarryWarps* kWarpSize);
+  MK_SHARED(float, ends, kCarryWarps* kWarpSize);
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int c = static_cast<int>(blockIdx.x) * kSlice + lane;
+  const int k = static_cast<int>(blockIdx.y);
+  const bool inside = c < p.channels;
+  const mk_i64 row = static_cast<mk_i64>(k) * p.state + blockIdx.z;
+  const int segments = k % 2 == 1 ? p.width * launch.tiles_down : p.height * launch.tiles_across;
+  const int share = CeilDiv(segments, kCarryWarps);
+  const int begin = Min(warp * share, segments);
+  const int first = k < 2 ? begin : segments - 1 - begin;
+  const mk_i64 offset = static_cast<mk_i64>(first) * p.channels + c;
+  const mk_i64 plane = static_cast<mk_i64>(launch.segments) * p.channels;
+  Stretch stretch = {launch.sums + k * plane + offset, launch.states + row * plane + offset,
+                     k < 2 ? p.channels : -p.channels, Min(share, segments - begin)};
+  if (!inside) stretch.count = 0;
+  const float a = inside ? Load(p.a + row * p.channels + c) * kLog2E : 0.0f;
+
+  float sum = 0.0f;
+  const float end = CarryOver<false>(stretch, a, 0.0f, &sum);
+  Store(sums + warp * kWarpSize + lane, sum);
+  Store(ends + warp * kWarpSize + lane, end);
+  SyncThreads();  // the ends of all stretches are there
+  float h = 0.0f;
+  for (int w = 0; w < warp; ++w) {
+    h = Fma(Exp2Approx(a * Load(sums + w * kWarpSize + lane)), h,
+            Load(ends + w * kWarpSize + lane));
+  }
+  CarryOver<true>(stretch, a, h, &sum);
+}
+
+}  // namespace
+}  // namespace mk
+
+extern "C" __global__ void __launch_bounds__(1024, 1)
+    mk_cross_scan_f16_one_ends(const mk::CrossScanF16Launch launch) {
+  mk::EndsOfTile<true>(launch);
+}
+extern "C" __global__ void __launch_bounds__(1024, 1)
+    mk_cross_scan_f16_one_output(const mk::CrossScanF16Launch launch) {
+  mk::OutputOfTile<true>(launch);
+}
+extern "C" __global__ void __launch_bounds__(512, 2)
+    mk_cross_scan_f16_many_ends(const mk::CrossScanF16Launch launch) {
+  mk::EndsOfTile<false>(launch);
+}
+extern "C" __global__ void __launch_bounds__(512, 2)
+    mk_cross_scan_f16_many_output(const mk::CrossScanF16Launch launch) {
+  mk::OutputOfTile<false>(launch);
+}
+extern "C" __global__ void __launch_bounds__(512, 2)
+    mk_cross_scan_f16_carry(const mk::CrossScanF16Launch launch) {
+  mk::Carry(launch);
+}
+extern "C" __global__ void __launch_bounds__(64)
+    mk_cross_scan_f16_clear(const mk::CrossScanF16Launch launch) {
+  // Of one tile: several have an `ends` that does it.
+  if (threadIdx.x == 0) mk::device::Store(launch.tickets, 0u);
+}

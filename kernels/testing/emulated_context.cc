@@ -1,0 +1,274 @@
+#include "kernels/testing/emulated_context.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "kernels/device/convert.h"
+
+namespace mk::testing {
+namespace {
+
+EmulatedContext* Self(void* self) { return static_cast<EmulatedContext*>(self); }
+
+// The one dimension of grids that CUDA lets grow past 2^16.
+constexpr uint32_t kMaxGridYZ = 65535;
+
+void AddCounts(const emu::Counts& from, emu::Counts* to) {
+  to->global_loads.Add(from.global_loads);
+  to->global_stores.Add(from.global_stores);
+  to->shared_loads.Add(from.shared_loads);
+  to->shared_stores.Add(from.shared_stores);
+  to->footprint_loads += from.footprint_loads;
+  to->footprint_stores += from.footprint_stores;
+  to->global_atomics += from.global_atomics;
+  to->shared_atomics += from.shared_atomics;
+  to->async_copies += from.async_copies;
+  to->barriers += from.barriers;
+  to->warp_barriers += from.warp_barriers;
+  to->shuffles += from.shuffles;
+  to->matrix_loads += from.matrix_loads;
+  to->mmas += from.mmas;
+  to->mma_flops += from.mma_flops;
+  to->switches += from.switches;
+  for (const emu::SiteCounts& site : from.sites) {
+    auto same = std::find_if(to->sites.begin(), to->sites.end(), [&](const emu::SiteCounts& other) {
+      return emu::SameSite(other.site, site.site);
+    });
+    if (same == to->sites.end()) {
+      to->sites.push_back(site);
+    } else {
+      same->global.Add(site.global);
+      same->shared.Add(site.shared);
+    }
+  }
+}
+
+}  // namespace
+
+EmulatedContext::EmulatedContext()
+    : cpu_(TestHostOptions()),
+      kernels_service_{sizeof(mk_kernels_service), 0, this, &LoadImage, &FindKernel},
+      weights_service_{
+          sizeof(mk_weights_service), 0, this, &AllocateWeights, &LoadWeights, &Upload},
+      host_{sizeof(mk_host), MK_ABI_MINOR, this, &Service, &SetError, "emulated"},
+      run_{} {
+  run_.struct_size = sizeof(mk_run);
+  run_.self = this;
+  run_.set_error = &SetError;
+  run_.scratch = &Scratch;
+  run_.scratch_mark = &ScratchMark;
+  run_.scratch_release = &ScratchRelease;
+  run_.output = [](void* self, const char*, mk_dtype, mk_u32, const mk_i64*, mk_u64, void**) {
+    return Self(self)->Fail(MK_UNIMPLEMENTED, "EmulatedContext: an op has no named outputs");
+  };
+  run_.cancelled = [](void*) { return mk_i32{0}; };
+  run_.parameter_int64 = [](void*, const char*, mk_i64*) { return mk_i32{0}; };
+  run_.parameter_double = [](void*, const char*, double*) { return mk_i32{0}; };
+  run_.parameter_bool = [](void*, const char*, mk_i32*) { return mk_i32{0}; };
+  run_.parameter_string = [](void*, const char*, const char**, mk_u64*) { return mk_i32{0}; };
+  run_.now_ns = [](void*) { return mk_u64{0}; };
+  run_.launch = &Launch;
+  run_.copy_to_host = &CopyToHost;
+  run_.copy_to_device = &CopyToDevice;
+  services_ = std::make_unique<Host>(*Host::Open(&host_));
+  context_ = std::make_unique<Context>(*services_, run_);
+}
+
+const DeviceModule& EmulatedContext::Module(const emu::Module& module) {
+  images_.push_back({ImageKind::kEmulated, 0, 0, &module, sizeof(emu::Module)});
+  modules_.push_back({module.name, nullptr, 0, &images_.back(), 1});
+  return modules_.back();
+}
+
+emu::Report EmulatedContext::MergedReport() const {
+  emu::Report merged;
+  for (const EmulatedLaunch& launch : launches_) {
+    const emu::Report& report = launch.report;
+    merged.findings.insert(merged.findings.end(), report.findings.begin(), report.findings.end());
+    AddCounts(report.counts, &merged.counts);
+    merged.static_shared_bytes = std::max(merged.static_shared_bytes, report.static_shared_bytes);
+    for (const emu::SyncSite& sync : report.sync_sites) {
+      const auto known = [&](const emu::SyncSite& s) { return emu::SameSite(s.site, sync.site); };
+      if (std::none_of(merged.sync_sites.begin(), merged.sync_sites.end(), known)) {
+        merged.sync_sites.push_back(sync);
+      }
+    }
+  }
+  return merged;
+}
+
+emu::LaunchFunction EmulatedContext::LaunchFunction(std::function<Status()> op) {
+  return [this, op = std::move(op)](const emu::Options& options) {
+    const emu::Options before = std::exchange(options_, options);
+    ClearLaunches();
+    const ScratchScope scope(*context_);
+    const Status status = op();
+    emu::Report report = MergedReport();
+    if (!status.ok() && report.ok()) {
+      emu::Finding finding;
+      finding.kind = emu::FindingKind::kBadLaunch;
+      finding.what = status.message().empty() ? error_ : status.message();
+      report.findings.push_back(finding);
+    }
+    options_ = before;
+    return report;
+  };
+}
+
+uint64_t EmulatedContext::scratch_used_bytes() const {
+  uint64_t bytes = 0;
+  for (const Piece& piece : scratch_) bytes += piece.bytes;
+  return bytes;
+}
+
+mk_status EmulatedContext::Fail(mk_status code, std::string message) {
+  error_ = std::move(message);
+  return code;
+}
+
+const void* EmulatedContext::Service(void* self, const char* id) {
+  const std::string_view name = id;
+  if (name == MK_SERVICE_KERNELS) return &Self(self)->kernels_service_;
+  if (name == MK_SERVICE_WEIGHTS) return &Self(self)->weights_service_;
+  const mk_host* cpu = Self(self)->cpu_.table();
+  return cpu->service(cpu->self, id);
+}
+
+void EmulatedContext::SetError(void* self, const char* message, mk_u64 size) {
+  Self(self)->error_.assign(message, size);
+}
+
+mk_status EmulatedContext::LoadImage(void* self, const char* name, const mk_kernel_image* images,
+                                     mk_u64 count, mk_module** module) {
+  for (mk_u64 i = 0; i < count; ++i) {
+    if (images[i].kind != MK_IMAGE_EMULATED) continue;
+    *module = static_cast<mk_module*>(const_cast<void*>(images[i].data));
+    return MK_OK;
+  }
+  return Self(self)->Fail(MK_FAILED_PRECONDITION,
+                          std::string(name) + ": no emulated image among those given");
+}
+
+mk_status EmulatedContext::FindKernel(void* self, mk_module* module, const char* name,
+                                      mk_kernel** kernel) {
+  const auto* code = reinterpret_cast<const emu::Module*>(module);
+  for (mk_u32 i = 0; i < code->kernel_count; ++i) {
+    if (std::string_view(code->kernels[i].name) != name) continue;
+    Self(self)->kernels_.push_back({code, name});
+    *kernel = reinterpret_cast<mk_kernel*>(&Self(self)->kernels_.back());
+    return MK_OK;
+  }
+  return Self(self)->Fail(MK_NOT_FOUND,
+                          std::string("module ") + code->name + " has no kernel " + name);
+}
+
+mk_status EmulatedContext::AllocateWeights(void* self, mk_u64 size_bytes, void** data) {
+  emu::DeviceMemory& memory = Self(self)->memory();
+  const uint64_t bytes = std::max<mk_u64>(1, size_bytes);
+  *data = memory.Allocate(bytes, "weights");
+  const std::vector<char> zeros(bytes);
+  memory.CopyIn(*data, zeros.data(), bytes);
+  return MK_OK;
+}
+
+mk_status EmulatedContext::LoadWeights(void* self, const char*, mk_weight*, mk_u64) {
+  return Self(self)->Fail(MK_UNIMPLEMENTED, "EmulatedContext: no weights files");
+}
+
+mk_status EmulatedContext::Upload(void* self, void* device, const void* host, mk_u64 size_bytes) {
+  Self(self)->memory().CopyIn(device, host, size_bytes);
+  return MK_OK;
+}
+
+mk_status EmulatedContext::Scratch(void* self, mk_u64 size_bytes, void** data) {
+  EmulatedContext* c = Self(self);
+  if (size_bytes > TestRun::kScratchCapacityBytes - c->scratch_used_bytes()) {
+    return c->Fail(MK_RESOURCE_EXHAUSTED, "scratch: asked " + std::to_string(size_bytes));
+  }
+  const uint64_t bytes = std::max<mk_u64>(1, size_bytes);
+  *data = c->memory().Allocate(bytes, "scratch " + std::to_string(c->scratch_.size()));
+  c->scratch_.push_back({*data, bytes});
+  c->scratch_peak_bytes_ = std::max(c->scratch_peak_bytes_, c->scratch_used_bytes());
+  return MK_OK;
+}
+
+mk_u64 EmulatedContext::ScratchMark(void* self) { return Self(self)->scratch_.size(); }
+
+void EmulatedContext::ScratchRelease(void* self, mk_u64 mark) {
+  EmulatedContext* c = Self(self);
+  while (c->scratch_.size() > mark) {
+    c->memory().Free(c->scratch_.back().device);
+    c->scratch_.pop_back();
+  }
+}
+
+mk_status EmulatedContext::Launch(void* self, mk_kernel* kernel, const mk_launch* launch) {
+  EmulatedContext* c = Self(self);
+  const auto* loaded = reinterpret_cast<const LoadedKernel*>(kernel);
+  if (loaded == nullptr) return c->Fail(MK_INTERNAL, "launch of a kernel that was not loaded");
+  const mk_u32* grid = launch->grid;
+  const mk_u32* block = launch->block;
+  EmulatedLaunch done;
+  done.kernel = loaded->name;
+  done.grid = {grid[0], grid[1], grid[2]};
+  done.block = {block[0], block[1], block[2]};
+  done.shared_bytes = launch->shared_bytes;
+  done.cost = {launch->bytes, launch->flops, launch->tensor_flops};
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[1] > kMaxGridYZ ||
+      grid[2] > kMaxGridYZ) {
+    return c->Fail(MK_INTERNAL, loaded->name + ": grid " + std::to_string(grid[0]) + " x " +
+                                    std::to_string(grid[1]) + " x " + std::to_string(grid[2]));
+  }
+  emu::LaunchShape shape;
+  shape.grid = {grid[0], grid[1], grid[2]};
+  shape.block = {block[0], block[1], block[2]};
+  shape.dynamic_shared_bytes = launch->shared_bytes;
+  done.report = c->emulator_.Run(*loaded->module, loaded->name, shape, launch->params,
+                                 static_cast<uint32_t>(launch->params_size_bytes), c->options_);
+  c->launches_.push_back(std::move(done));
+  const emu::Report& report = c->launches_.back().report;
+  return report.ok() ? MK_OK : c->Fail(MK_INTERNAL, report.Text());
+}
+
+mk_status EmulatedContext::CopyToHost(void* self, void* host, const void* device,
+                                      mk_u64 size_bytes) {
+  Self(self)->memory().CopyOut(host, device, size_bytes);
+  return MK_OK;
+}
+
+mk_status EmulatedContext::CopyToDevice(void* self, void* device, const void* host,
+                                        mk_u64 size_bytes) {
+  Self(self)->memory().CopyIn(device, host, size_bytes);
+  return MK_OK;
+}
+
+std::vector<device::half> ToHalves(const std::vector<float>& values) {
+  std::vector<device::half> halves;
+  halves.reserve(values.size());
+  for (const float value : values) halves.push_back({device::FloatToHalfBits(value)});
+  return halves;
+}
+
+std::vector<float> ToFloats(const std::vector<device::half>& values) {
+  std::vector<float> floats;
+  floats.reserve(values.size());
+  for (const device::half value : values) floats.push_back(device::HalfBitsToFloat(value.bits));
+  return floats;
+}
+
+std::vector<float> RoundedToHalf(const std::vector<float>& values) {
+  return ToFloats(ToHalves(values));
+}
+
+std::vector<std::string> Survivors(const std::vector<emu::Mutant>& mutants) {
+  std::vector<std::string> names;
+  for (const emu::Mutant& mutant : mutants) {
+    if (mutant.caught) continue;
+    names.push_back(std::string(mutant.sync.name) + " in " + emu::SiteText(mutant.sync.site));
+  }
+  return names;
+}
+
+}  // namespace mk::testing
