@@ -6,6 +6,7 @@
 #include "core/base/version.h"
 #include "server/cli/cmd_explain.h"
 #include "server/cli/cmd_scan.h"
+#include "server/cli/cmd_tools.h"
 #include "server/cli/common.h"
 
 namespace mk::cli {
@@ -21,6 +22,8 @@ constexpr char kAbout[] =
     "  mk infer vmamba-pico shirt.png     classify a picture\n"
     "  mk import vmamba tiny.pth --repository DIR   make a pack of a checkpoint\n"
     "  mk scan model.onnx                 does a model hit the blind spots?\n"
+    "  mk verify vmamba-pico              what does the official path make of it here?\n"
+    "  mk results                         what was measured and reported so far?\n"
     "  mk explain DIR/vmamba-pico         what would a pack launch on a board, and how long?\n"
     "\n"
     "Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 no daemon, 4 request refused, 5 try "
@@ -63,6 +66,8 @@ int Main(int argc, char** argv) {
   AddDoctor(app, globals, &exit_code);
   AddImport(app, globals, &exit_code);
   AddScan(app, globals, &exit_code);
+  AddVerify(app, globals, &exit_code);
+  AddResults(app, globals, &exit_code);
   AddExplain(app, globals, &exit_code);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());

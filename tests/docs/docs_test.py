@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+import languages
+
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 MAP_ROW = re.compile(r"^\| `([\w_/]+)` \|.*\| `([\w_./]+)` \|$")
 # Texts that no file of the tree may hold: places of one machine.
@@ -41,10 +43,38 @@ def readme_breaches(root):
             yield f"README.md: prints the command {command}, which is not there"
 
 
+def translation_breaches(root, files):
+    """Every page X.zh-CN.md against X.md; both guides for people with a board are in both languages."""
+    pages = [path for path in files if path.name.endswith(".zh-CN.md")]
+    for path in pages:
+        original = path.with_name(path.name.replace(".zh-CN", ""))
+        if not original.exists():
+            yield f"{path.relative_to(root)}: there is no {original.name}"
+        else:
+            yield from languages.differences(str(path.relative_to(root)), original.read_text(), path.read_text())
+    names = {str(path.relative_to(root)) for path in pages}
+    for name in ("README.zh-CN.md", "docs/HANDOFF.zh-CN.md"):
+        if name not in names:
+            yield f"{name} is missing"
+
+
+def format_breaches(root):
+    """docs/HANDOFF.md section 4 fixes the columns of verdict.csv; results/schema.py says the same."""
+    sys.path.insert(0, str(root / "results"))
+    import schema
+
+    section = (root / "docs/HANDOFF.md").read_text().split("\n## 4.")[1].split("\n## ")[0]
+    told = tuple(re.findall(r"^\| `(\w+)` \|", section, re.M))
+    if told != schema.COLUMNS:
+        yield f"docs/HANDOFF.md section 4 tells the columns {told}, results/schema.py {schema.COLUMNS}"
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     found = list(readme_breaches(root))
     files = tracked(root)
+    languages.self_test()
+    found += [*translation_breaches(root, files), *format_breaches(root)]
     for path in files:
         if path.stat().st_size > MAX_BYTES:
             found.append(f"{path.relative_to(root)}: {path.stat().st_size} bytes, the limit is {MAX_BYTES}")

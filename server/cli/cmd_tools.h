@@ -1,0 +1,21 @@
+// mk verify, mk results: tools of the tree in Python, started in place of `mk`.
+#ifndef MERGEKERNEL_SERVER_CLI_CMD_TOOLS_H_
+#define MERGEKERNEL_SERVER_CLI_CMD_TOOLS_H_
+
+#include <string>
+#include <vector>
+
+#include "server/cli/common.h"
+
+namespace mk::cli {
+
+void AddVerify(CLI::App& app, Globals& globals, int* exit_code);
+void AddResults(CLI::App& app, Globals& globals, int* exit_code);
+
+// The first of `starts` and the folders above each that holds `script` as a plain file; "" where
+// none does. Reads the file system only.
+std::string TreeWith(const std::string& script, const std::vector<std::string>& starts);
+
+}  // namespace mk::cli
+
+#endif  // MERGEKERNEL_SERVER_CLI_CMD_TOOLS_H_

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Runs a Python test of the standard library alone: sh_python.sh TEST.py ARGUMENT...
+exec python3 -B "$@"

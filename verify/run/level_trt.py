@@ -1,0 +1,183 @@
+"""Levels 2 and 3: a TensorRT engine is built from the ONNX file by trtexec, its answers are held against the golden, and
+it is timed. trtexec comes with every JetPack; nothing of TensorRT is loaded here.
+
+Configurations: trt-fp32; trt-fp16, weak typing, up to TensorRT 10; trt-strong, mixed precision decided beforehand by
+ModelOpt's AutoCast in a strongly typed network, from TensorRT 10 on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from pathlib import Path
+
+import child
+import trtlog
+from level import Job, program
+from tensors import Malformed, Tensor, cases_of, count_of, floats, read
+
+CONFIGURATIONS = ("trt-fp32", "trt-fp16", "trt-strong")
+PLACES = ("/usr/src/tensorrt/bin/trtexec", "/usr/local/tensorrt/bin/trtexec", "/opt/tensorrt/bin/trtexec")
+MISSING = "trtexec is neither in PATH nor in /usr/src/tensorrt/bin; --trtexec names one"
+
+
+def find(job: Job) -> str:
+    """The path of trtexec; "" where there is none."""
+    return program(job.trtexec or "trtexec", *([] if job.trtexec else PLACES))
+
+
+def version(job: Job, trtexec: str) -> str:
+    """As trtexec tells it; "" where it does not."""
+    log = job.folder.log("L2-version")
+    log.unlink(missing_ok=True)
+    child.run([trtexec, "--help"], child.Caps(seconds=120), log)
+    return trtlog.version_of(log.read_text(errors="replace"))
+
+
+def flags(configuration: str, trt: str) -> tuple[list[str] | None, str]:
+    """(flags of a configuration for this version, ""), or (None, why it has none)."""
+    major = int(trt.split(".")[0]) if trt else 0
+    if configuration == "trt-fp32":
+        return [], ""  # TF32 stays on where the board has it, as by default: its accuracy is judged like any other
+    if configuration == "trt-fp16":
+        return (["--fp16"], "") if major < 11 else (None, f"TensorRT {trt} has no weak fp16: networks are strongly typed")
+    return (["--stronglyTyped"] if major < 11 else [], "") if major >= 10 else (None, f"TensorRT {trt or 'of a version not told'} has no strongly typed networks from ONNX")
+
+
+def autocast(job: Job, python: str, onnx: Path) -> tuple[Path | None, dict | None]:
+    """(the ONNX file in mixed precision, None), or (None, the record that says why not)."""
+    log = job.folder.log("L2-autocast")
+    log.unlink(missing_ok=True)
+    out = job.folder.work("model.autocast.onnx")
+    if not python or not child.run([python, "-c", "import modelopt.onnx.autocast"], child.Caps(seconds=180), log).ok:
+        return None, job.skipped("L2", "trt-strong", "tool-missing", "ModelOpt's AutoCast (nvidia-modelopt[onnx]) is not in the Python of level 1")
+    argv = [python, "-m", "modelopt.onnx.autocast", "--onnx_path", str(onnx), "--output_path", str(out), "--low_precision_type", "fp16"]
+    ended = child.run(argv, job.caps, log, tick=job.tick)
+    if ended.ok and out.exists():
+        return out, None
+    why = trtlog.classify(log.read_text(errors="replace"), ended.cause, ended.code, ended.text)
+    return None, job.record("L2", "trt-strong", outcome="failed", reason={**why.record(), "class": "autocast-" + why.kind})
+
+
+def build(job: Job, trtexec: str, trt: str, configuration: str, onnx: Path) -> dict:
+    """Level 2: the record of one build; the engine is in work/."""
+    extra, why_not = flags(configuration, trt)
+    if extra is None:
+        return job.skipped("L2", configuration, "not-in-this-version", why_not)
+    log = job.folder.log(f"L2-{configuration}")
+    log.unlink(missing_ok=True)
+    engine = engine_of(job, configuration)
+    engine.unlink(missing_ok=True)
+    argv = [trtexec, f"--onnx={onnx}", f"--saveEngine={engine}", "--skipInference", f"--builderOptimizationLevel={job.trt_level}", *extra]
+    if job.spec.trt_shapes:
+        argv.append(f"--shapes={job.spec.trt_shapes}")
+    caps = child.Caps(job.build_seconds, job.caps.memory_bytes, job.caps.floor_bytes, job.caps.network)
+    ended = child.run(argv, caps, log, tick=job.tick)
+    text = log.read_text(errors="replace")
+    facts = {"build_seconds": ended.seconds, "notes": list(trtlog.notes_of(text)), "cap_seconds": caps.seconds}
+    more = {"runtime": f"TensorRT {trt or trtlog.version_of(text) or 'of a version not told'}", "facts": facts,
+            "memory": ended.memory, "command": " ".join(argv)}  # fmt: skip
+    if ended.ok and engine.exists():
+        facts["engine_bytes"] = engine.stat().st_size
+        return job.record("L2", configuration, **more)
+    why = trtlog.classify(text, ended.cause, ended.code, ended.text)
+    kind = "skipped" if why.kind in ("unsupported-device", "device-missing", "flag-unknown") else "failed"
+    return job.record("L2", configuration, outcome=kind, reason=why.record(), **more)
+
+
+def engine_of(job: Job, configuration: str) -> Path:
+    return job.folder.work(f"{configuration}.engine")
+
+
+def read_outputs(path: Path) -> dict[str, Tensor]:
+    """trtexec's --exportOutput: [{"name", "dimensions": "1x10", "values": [...]}]. Raises Malformed."""
+    try:
+        out = {}
+        for one in json.loads(path.read_text(encoding="utf-8")):
+            shape = tuple(int(d) for d in str(one["dimensions"]).split("x"))
+            values = [float(v) if v is not None else math.nan for v in one["values"]]
+            if count_of(shape) != len(values):
+                raise Malformed(f"{path.name}: {len(values)} values for {one['dimensions']}")
+            out[one["name"]] = floats(shape, values)
+        return out
+    except (ValueError, KeyError, TypeError, OSError, OverflowError) as error:
+        raise Malformed(f"{path.name}: {error}") from None
+
+
+def read_times(path: Path) -> list[float]:
+    """trtexec's --exportTimes: seconds with the copies in and out. Raises Malformed."""
+    try:
+        return [float(one["latencyMs"]) / 1e3 for one in json.loads(path.read_text(encoding="utf-8"))]
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise Malformed(f"{path.name}: {error}") from None
+
+
+def unbatched(job: Job, tensor: Tensor) -> Tensor:
+    """Without the leading dims of 1 that the golden has not."""
+    drop = job.spec.batch_dims
+    return Tensor(tensor.dtype, tensor.shape[drop:], tensor.data) if all(d == 1 for d in tensor.shape[:drop]) else tensor
+
+
+class Engine:
+    """An engine that trtexec loads and runs; a contestant of the timing. Names of inputs as in the ONNX file."""
+
+    def __init__(self, job: Job, trtexec: str, configuration: str, inputs: Path):
+        self.job, self.trtexec, self.configuration = job, trtexec, configuration
+        self.cases = [case["input"] for case in cases_of(read(inputs)[0])]
+        self.log = job.folder.log(f"L3-{configuration}")
+
+    def run(self, case: int, place: Path, *more: str) -> child.Ended:
+        loads = []
+        for name, tensor in self.cases[case].items():
+            path = place / f"{len(loads)}.bin"
+            path.write_bytes(tensor.data)
+            loads.append(f"{name}:{path}")
+        argv = [self.trtexec, f"--loadEngine={engine_of(self.job, self.configuration)}", f"--loadInputs={','.join(loads)}", *more]
+        if self.job.spec.trt_shapes:
+            argv.append(f"--shapes={self.job.spec.trt_shapes}")
+        return child.run(argv, self.job.caps, self.log)
+
+    def answers(self) -> tuple[dict[str, Tensor], child.Ended]:
+        """The answers to all cases, and how the last run ended (the first that failed)."""
+        out, ended = {}, None
+        with tempfile.TemporaryDirectory(dir=self.job.folder.work("")) as place:
+            for k in range(len(self.cases)):
+                path = Path(place) / "out.json"
+                path.unlink(missing_ok=True)
+                ended = self.run(k, Path(place), "--iterations=1", "--duration=0", "--warmUp=0", f"--exportOutput={path}")
+                if not ended.ok:
+                    break
+                for name, tensor in read_outputs(path).items():
+                    out[f"case{k}.output.{name}"] = unbatched(self.job, tensor)
+        return out, ended
+
+    def __call__(self, passes: int, cold: bool) -> list[float]:
+        if cold:
+            return []  # trtexec does not flush caches between runs
+        with tempfile.TemporaryDirectory(dir=self.job.folder.work("")) as place:
+            path = Path(place) / "times.json"
+            ended = self.run(0, Path(place), f"--iterations={passes}", "--duration=0", "--warmUp=200", "--useCudaGraph",
+                             "--useSpinWait", f"--exportTimes={path}")  # fmt: skip
+            if not ended.ok:
+                raise RuntimeError(ended.text or f"exit code {ended.code}")
+            return read_times(path)[-passes:]
+
+    def close(self) -> None:
+        pass
+
+
+def accuracy(job: Job, trtexec: str, trt: str, configuration: str, inputs: Path) -> dict:
+    """Level 3: the record of one engine."""
+    engine = Engine(job, trtexec, configuration, inputs)
+    engine.log.unlink(missing_ok=True)
+    try:
+        answers, ended = engine.answers()
+    except Malformed as error:
+        return job.failed("L3", configuration, "output-not-read", str(error))
+    more = {"runtime": f"TensorRT {trt or 'of a version not told'}", "memory": ended.memory,
+            "facts": {"scope": "the engine with copies in and out, as a CUDA graph"}}  # fmt: skip
+    if not ended.ok:
+        why = trtlog.classify(engine.log.read_text(errors="replace"), ended.cause, ended.code, ended.text)
+        return job.record("L3", configuration, outcome="failed", reason=why.record(), **more)
+    return job.record("L3", configuration, accuracy=job.judge(answers), **more)

@@ -1,0 +1,102 @@
+"""What `mk verify` knows about each model: inputs, golden, bounds, and how each level gets it. Data; pure.
+
+A model that is no entry here can be judged as a bare ONNX file (levels 2 and 3), with a golden of one's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """One model. Paths are relative to the tree."""
+
+    name: str
+    shapes: str  # of the inputs, as every record states them
+    golden: str  # safetensors, tensors.cases_of
+    limits: dict = field(default_factory=dict)  # compare.Limits
+    task: dict | None = None  # compare.task_score, with "output" and "least"
+    torch: tuple[str, ...] = ()  # configurations of level 1: eager-... and compile-...
+    torch_model: str = ""  # its entry in torch_models.MODELS
+    export_configuration: str = ""  # which of them is exported to ONNX
+    onnx: str = ""  # a ready file, where there is one
+    trt_shapes: str = ""  # trtexec's --shapes, where the ONNX has free dims
+    batch_dims: int = 0  # leading dims of 1 that a network's outputs have and the golden's have not
+    pack: str = ""  # its name in a repository
+    pack_repository: str = ""  # below bazel-bin
+    pack_target: str = ""  # what builds it
+
+
+VMAMBA_PICO = ModelSpec(
+    name="vmamba-pico",
+    shapes="image 28x28x1 (network input 1x1x32x32)",
+    golden="packs/vmamba/pico/golden.safetensors",
+    limits={"rel_l2": 1e-3, "max_rel": 1e-2, "floor": 1e-6},
+    task={"kind": "top-k", "output": "logits", "k": 1, "least": 1.0},
+    torch=("eager-public", "eager-associative", "compile-chunked"),
+    torch_model="vmamba-pico",
+    export_configuration="eager-associative",
+    batch_dims=1,
+    pack="vmamba-pico",
+    pack_repository="packs/vmamba/repository",
+    pack_target="//packs/vmamba:repository",
+)
+MODELS = {spec.name: spec for spec in (VMAMBA_PICO,)}
+
+
+class Refused(ValueError):
+    """Why a model cannot be judged as it was given."""
+
+
+def parse_shapes(texts: list[str]) -> dict[str, list[int]]:
+    """NAME=1x3x224x224 each. Raises Refused."""
+    out = {}
+    for text in texts:
+        name, equals, dims = text.partition("=")
+        parts = dims.split("x")
+        if not equals or not name or not all(part.isdigit() and 0 < int(part) < 1 << 31 for part in parts):
+            raise Refused(f"--shapes {text!r}: must read NAME=1x3x224x224")
+        out[name] = [int(part) for part in parts]
+    return out
+
+
+def fill_shapes(inputs: list[dict], given: dict[str, list[int]]) -> dict[str, list[int]]:
+    """The shapes of all inputs of an ONNX file (`mk scan --json`: name, shape as "1x3xHxW" or a list), free dims filled
+    from `given`. Never guesses: raises Refused naming what is needed, or what does not fit."""
+    out, missing = {}, []
+    for one in inputs:
+        dims = one["shape"] if isinstance(one["shape"], list) else [d for d in str(one["shape"]).strip("[]").replace("x", ",").split(",") if d]
+        dims = [str(d).strip() for d in dims]
+        name = one["name"]
+        if name in given:
+            if len(given[name]) != len(dims):
+                raise Refused(f"--shapes {name}: {len(given[name])} dims, the model has {len(dims)}")
+            for have, want in zip(given[name], dims):
+                if want.isdigit() and int(want) != have:
+                    raise Refused(f"--shapes {name}: {have} where the model says {want}")
+            out[name] = given[name]
+        elif all(d.isdigit() for d in dims):
+            out[name] = [int(d) for d in dims]
+        else:
+            missing.append(f"{name} ({', '.join(d for d in dims if not d.isdigit())} of {'x'.join(dims)})")
+    if missing:
+        raise Refused("shapes needed for " + "; ".join(missing) + ": give --shapes NAME=1x3x224x224 for each")
+    unknown = sorted(set(given) - {one["name"] for one in inputs})
+    if unknown:
+        raise Refused(f"--shapes {unknown[0]}: the model has no such input")
+    return out
+
+
+def shapes_text(shapes: dict[str, list[int]]) -> str:
+    """"image 1x3x224x224, text 1x16" for records; trtexec wants ":" and no spaces."""
+    return ", ".join(f"{name} {'x'.join(map(str, dims))}" for name, dims in shapes.items())
+
+
+def of_onnx(path: Path, shapes: dict[str, list[int]], golden: Path, free: bool) -> ModelSpec:
+    """A bare ONNX file as a model; `free`: it has free dims, so trtexec is told the shapes."""
+    name = "".join(c if c.isalnum() or c in ".+-" else "-" for c in path.stem.lower()).strip("-.+") or "model"
+    told = ",".join(f"{n}:{'x'.join(map(str, d))}" for n, d in shapes.items()) if free else ""
+    return ModelSpec(name=name, shapes=shapes_text(shapes), golden=str(golden.absolute()), onnx=str(path.absolute()),
+                     trt_shapes=told)  # fmt: skip
