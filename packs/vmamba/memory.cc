@@ -170,9 +170,12 @@ int64_t ScratchBytes(const Description& d) {
 int64_t DeviceScratchBytes(const Description& d) {
   const Preprocessing& p = d.preprocessing;
   const int64_t square = SquareSide(d);
-  // The image as pixels, and once more half resized.
+  // The image as pixels, and filtered along its rows: fp32, its height by the window's width.
   const int64_t pixels = DeviceBytes(3 * std::max(p.max_encoded_pixels, p.max_input_pixels));
-  return 2 * pixels + HalfMapBytes(p.max_input_pixels, p.channels) +
+  const int64_t window = p.crop != 0 ? p.crop : std::min(kMaxImageSide, p.max_input_pixels);
+  const int64_t filtered =
+      DeviceBytes(4 * p.channels * std::min(kMaxImageSide, p.max_encoded_pixels) * window);
+  return pixels + filtered + HalfMapBytes(p.max_input_pixels, p.channels) +
          DeviceBytes(4 * d.num_classes) + DeviceNetworkScratchBytes(d, square, square);
 }
 
