@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/emulator/emulator.h"
 #include "kernels/emulator/memory.h"
 #include "kernels/emulator/race.h"
 #include "kernels/emulator/scheduler.h"
@@ -210,6 +211,21 @@ TEST(DeviceMemory, TagsItsAddressesAndKnowsItsBounds) {
   memory.Free(own);
   EXPECT_EQ(memory.Find(at), nullptr);
   EXPECT_EQ(memory.bytes(), 16u);
+}
+
+TEST(DeviceMemory, ForgetsAndFreezesABuffer) {
+  DeviceMemory memory;
+  DeviceArray<uint32_t> array(&memory, "array", std::vector<uint32_t>{1, 2, 3});
+  Buffer* buffer =
+      memory.Find(reinterpret_cast<uint64_t>(DeviceMemory::HostAddress(array.device())));
+  ASSERT_NE(buffer, nullptr);
+  EXPECT_EQ(buffer->written, std::vector<uint8_t>(12, 1));
+  array.Reset();
+  EXPECT_EQ(buffer->written, std::vector<uint8_t>(12, 0));
+  EXPECT_EQ(array.Host(), std::vector<uint32_t>(3, 0xffffffffu));
+  EXPECT_FALSE(buffer->read_only);
+  array.Freeze();
+  EXPECT_TRUE(buffer->read_only);
 }
 
 TEST(DeviceMemoryDeathTest, RefusesWhatItNeverGave) {

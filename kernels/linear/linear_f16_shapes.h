@@ -15,7 +15,7 @@ struct LinearF16Shape {
 inline constexpr LinearF16Shape kLinearF16ChunkShapes[] = {
     {"one_row_one_column", 1, 1, 8},        {"less_than_one_tile", 19, 24, 24},
     {"one_more_than_a_tile", 129, 136, 40}, {"columns_not_of_eight", 33, 70, 72},
-    {"all_stages_and_a_tail", 40, 72, 232},
+    {"all_stages_and_a_tail", 40, 72, 232}, {"more_rows_than_a_band", 290, 72, 8},
 };
 
 // Any k: element by element.
