@@ -29,7 +29,7 @@
 //
 // Bytes: x and `projected` once per launch that reads them, 16 / side per token, channel and way
 // for the segments' ends, and again for their starts (side: of the tile), y once. What the warps
-// ask for is more, by what L1 and L2 serve; docs/kernels/cross_scan_f16.md has both.
+// ask for is more, by what L1 and L2 serve; docs/kernels/cross-scan.md has both.
 #include "kernels/device/device.h"
 #include "kernels/device/half8.h"
 #include "kernels/device/memory.h"

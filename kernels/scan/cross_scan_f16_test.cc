@@ -191,10 +191,9 @@ TEST(CrossScanF16, EqualsTheTwinOnModelShapes) {
 TEST(CrossScanF16, ASmallMapIsOneLaunch) {
   for (const CrossScanF16Shape& shape : kCrossScanF16ModelShapes) {
     EmulatedContext context;
-    const Problem problem(context, shape, Behind::kNormAndGate);
-    const bool pico = std::string(shape.name).find("pico") != std::string::npos;
-    EXPECT_EQ(PlanCrossScanF16(const_cast<Problem&>(problem).Params()).launches, pico ? 1 : 2)
-        << shape.name;
+    Problem problem(context, shape, Behind::kNormAndGate);
+    const bool tiny = std::string(shape.name).find("vmamba_t") != std::string::npos;
+    EXPECT_EQ(PlanCrossScanF16(problem.Params()).launches, tiny ? 2 : 1) << shape.name;
   }
 }
 
@@ -296,6 +295,7 @@ TEST(CrossScanF16, MovesWhatItSaysAndAnEighthOfTheReferenceAt512) {
     EXPECT_NEAR(static_cast<double>(counts.footprint_bytes()),
                 static_cast<double>(launch.cost.bytes), 32)
         << launch.kernel;
+    EXPECT_EQ(counts.bank_conflicts(), 0u) << launch.kernel;
     said += launch.cost.bytes;
   }
   EXPECT_EQ(said, CrossScanF16Cost(problem.Params()).bytes);
