@@ -240,9 +240,9 @@ TEST(CrossScanF16, NeedsEveryBarrier) {
   const struct {
     CrossScanF16Shape shape;
     size_t syncs, survivors;
-  } cases[] = {{{"alone_with_tickets", 9, 2, 100, 2, 1}, 4, 1},
-               {{"tiles", 2, 33, 33, 2, 1}, 4, 1},
-               {{"all_in_a_block", 4, 4, 12, 1, 1}, 3, 0}};
+  } cases[] = {{{"alone_with_tickets", 9, 2, 100, 2, 1}, 5, 1},
+               {{"tiles", 2, 33, 33, 2, 1}, 5, 1},
+               {{"all_in_a_block", 4, 4, 12, 1, 1}, 4, 0}};
   for (const auto& [shape, syncs, survivors] : cases) {
     EmulatedContext context;
     Problem problem(context, shape, Behind::kNormAndGate);
@@ -342,6 +342,8 @@ TEST(CrossScanF16, RefusesEachBrokenPrecondition) {
   EXPECT_EQ(message([](P& p) { p.height = p.width = 1 << 13; }),
             "CrossScanF16: tokens 67108864 not in 1..16777216");
   EXPECT_EQ(message([](P& p) { p.channels = 0; }), "CrossScanF16: channels 0 not in 1..65536");
+  EXPECT_EQ(message([](P& p) { p.height = 1, p.width = 1 << 16, p.channels = 4097; }),
+            "CrossScanF16: width x channels 268500992 not in 1..268435456");
   EXPECT_EQ(message([](P& p) { p.rank = 4097; }), "CrossScanF16: rank 4097 not in 1..4096");
   EXPECT_EQ(message([](P& p) { p.state = 33; }), "CrossScanF16: state 33 not in 1..32");
   EXPECT_EQ(message([](P& p) { p.epsilon = INFINITY; }),
