@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -147,7 +148,11 @@ class Problem {
 };
 
 TEST(CrossScanF16, TheTwinIsTheCpuOp) {
-  for (const CrossScanF16Shape& s : kCrossScanF16RaggedShapes) {
+  std::vector<CrossScanF16Shape> shapes(std::begin(kCrossScanF16RaggedShapes),
+                                        std::end(kCrossScanF16RaggedShapes));
+  shapes.insert(shapes.end(), std::begin(kCrossScanF16StateShapes),
+                std::end(kCrossScanF16StateShapes));
+  for (const CrossScanF16Shape& s : shapes) {
     EmulatedContext context;
     Problem problem(context, s, Behind::kNothing);
     const std::vector<float> x = ToFloats(problem.host_.x);
@@ -185,6 +190,15 @@ TEST(CrossScanF16, EqualsTheTwinOnModelShapes) {
     EXPECT_TRUE(problem.IsTheTwins()) << shape.name;
     EXPECT_EQ(context.launches().size(),
               static_cast<size_t>(PlanCrossScanF16(problem.Params()).launches));
+  }
+}
+
+TEST(CrossScanF16, EqualsTheTwinWithManyStates) {
+  for (const CrossScanF16Shape& shape : kCrossScanF16StateShapes) {
+    EmulatedContext context;
+    Problem problem(context, shape, Behind::kNormAndGate);
+    ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
+    EXPECT_TRUE(problem.IsTheTwins()) << shape.name;
   }
 }
 
