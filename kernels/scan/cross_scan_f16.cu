@@ -119,25 +119,45 @@ MK_DEVICE float Softplus(float v) {
   p = Fma(p, e, 0.33275479078292847f);
   p = Fma(p, e, -0.4999740421772003f);
   p = Fma(p, e, 0.9999998211860657f);
-  return Fma(p, e, Max(v, 0.0f));
+  return Fma(p, e, MaxNumber(v, 0.0f));  // of a NaN e is one
 }
 
 MK_DEVICE const half* FieldsOf(const CrossScanF16Params& p, int token, int k) {
   return p.projected + (static_cast<mk_i64>(token) * 4 + k) * (p.rank + 2 * p.state);
 }
 
-// r[i] and r[i + 1] as an operand's word, 0 from `rank` on. i is even.
-MK_DEVICE mk_u32 RankPair(const half* r, int i, int rank, bool there) {
+// r[i] and r[i + 1] as an operand's word, 0 from `rank` on. i is even. kEven: of an even rank, and
+// so an even number of fields.
+template <bool kEven>
+MK_DEVICE mk_u32 RankPair(const half* r, int i, int rank) {
   using namespace device;
-  if (!there || i >= rank) return 0;
-  if (rank % 2 == 0) return Load(As<mk_u32>(r + i));  // then rank + 2 state is even too
+  if (i >= rank) return 0;
+  if constexpr (kEven) return Load(As<mk_u32>(r + i));
   const mk_u32 low = Load(r + i).bits;
   return i + 1 < rank ? low | static_cast<mk_u32>(Load(r + i + 1).bits) << 16 : low;
 }
 
+// 16 channels times 8 tokens, twice: the weights of the steps by the ranks at `r`, of which there
+// are `rank` (0: of a token that is not there).
+template <bool kEven>
+MK_DEVICE void MultiplyRanks(const device::Words4* weight, const half* r, int parts, int rank,
+                             int first, float (&product)[2][4]) {
+  using namespace device;
+  MK_NO_UNROLL
+  for (int i = 0; i < parts; ++i) {
+    const int at = i * kRankStep + first;
+    const mk_u32 b[2] = {RankPair<kEven>(r, at, rank), RankPair<kEven>(r, at + 8, rank)};
+    MK_UNROLL
+    for (int m = 0; m < 2; ++m) {
+      const Words4 w = Load(weight + (i * 2 + m) * kWarpSize);
+      MmaF16(product[m], w.word, b, product[m]);
+    }
+  }
+}
+
 // The steps of `count` tokens of a line from its `base`-th on; 0 for the others of the chunk, which
 // leaves a state as it is. kFull: there are none. All lanes take part.
-template <bool kFull>
+template <bool kOne, bool kFull>
 MK_DEVICE void Steps(const CrossScanF16Params& p, const Channel& ch, int k, const Line& line,
                      int base, int count, float bias, float (&step)[kChunk]) {
   using namespace device;
@@ -149,15 +169,11 @@ MK_DEVICE void Steps(const CrossScanF16Params& p, const Channel& ch, int k, cons
   const Words4* const weight =
       As<Words4>(p.dt_weight) + (k * slices + ch.slice) * parts * (2 * kWarpSize) + ch.lane;
   float product[2][4] = {};
-  MK_NO_UNROLL
-  for (int i = 0; i < parts; ++i) {
-    const int rank = i * kRankStep + 2 * t;
-    const mk_u32 b[2] = {RankPair(r, rank, p.rank, there), RankPair(r, rank + 8, p.rank, there)};
-    MK_UNROLL
-    for (int m = 0; m < 2; ++m) {
-      const Words4 w = Load(weight + (i * 2 + m) * kWarpSize);
-      MmaF16(product[m], w.word, b, product[m]);
-    }
+  // With several states there is no register left for a second way.
+  if (kOne && p.rank % 2 == 0) {
+    MultiplyRanks<true>(weight, r, parts, there ? p.rank : 0, 2 * t, product);
+  } else {
+    MultiplyRanks<false>(weight, r, parts, there ? p.rank : 0, 2 * t, product);
   }
   // Lane 4 g + t holds tokens 2 t, 2 t + 1 of channels g + 8 q, and wants all tokens of q = t.
   float v[4][2];
@@ -219,7 +235,7 @@ MK_DEVICE void WalkChunk(Walker<kOne>& w, int base, int count) {
   const Channel& ch = w.ch;
   const Line& line = w.line;
   float step[kChunk], x[kChunk];
-  Steps<kFull>(p, ch, w.k, line, base, count, w.bias, step);
+  Steps<kOne, kFull>(p, ch, w.k, line, base, count, w.bias, step);
   const half* const from =
       p.x + static_cast<mk_i64>(line.token + base * line.token_step) * p.channels + ch.c;
   const int next = line.token_step * p.channels;
