@@ -50,7 +50,7 @@ MK_DEVICE void Convolve(const Conv3x3F16Params& p) {
 
 #define MK_CONV3X3_F16(name, tile, vector)                                                 \
   extern "C" __global__ void __launch_bounds__(mk::device::MatmulTile<tile>::kThreads,     \
-                                               mk::device::MatmulTile<tile>::kBlocksPerSm) \
+                                               mk::device::MatmulTile<tile>::kBoundBlocks) \
       name(const mk::Conv3x3F16Params p) {                                                 \
     mk::device::Convolve<tile, vector>(p);                                                 \
   }

@@ -43,12 +43,12 @@ MK_DEVICE void Embed(const PatchEmbedF16Params& p) {
 }  // namespace device
 }  // namespace mk
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(128, 1)
     mk_patch_embed_f16_64x64(const mk::PatchEmbedF16Params p) {
   mk::device::Embed<true>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(128, 1)
     mk_patch_embed_f16_any(const mk::PatchEmbedF16Params p) {
   mk::device::Embed<false>(p);
 }

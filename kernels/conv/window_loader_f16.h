@@ -23,10 +23,11 @@ struct WindowMap {
   mk_i64 positions;        // of the output
   int stride_y, stride_x;  // from window to window
   int padding;             // rows and columns of zeros before the map
-  int taps;                // of the window: kWindowWidth times its height
+  int taps;                // of the window: its width times its height
 };
 
-// kVector: by 16 bytes; REQUIRES channels to be a multiple of 8 and x aligned to 16 bytes, so that
+// A window is a square of kWindowWidth, or one column of any height without padding. kVector: by 16
+// bytes; REQUIRES channels to be a multiple of 8 and x aligned to 16 bytes, so that
 // a chunk lies within one tap.
 template <int kRows, int kThreads, bool kVector, int kWindowWidth>
 class WindowLoader {
@@ -41,10 +42,10 @@ class WindowLoader {
       const mk_i64 position = position0 + row_ + i * kRowStep;
       const int at = static_cast<int>(Min(position, map.positions - 1));
       const int y = at / map.out_width;
-      top_[i] = y * map.stride_y - map.padding;
-      left_[i] = (at - y * map.out_width) * map.stride_x - map.padding;
-      corner_[i] = map.x + (static_cast<mk_i64>(top_[i]) * map.width + left_[i]) * map.channels;
-      if (position >= map.positions) top_[i] = kNowhere;
+      const int top = y * map.stride_y - map.padding;
+      const int left = (at - y * map.out_width) * map.stride_x - map.padding;
+      seen_[i] = position < map.positions ? TapsInside(top, left) : 0;
+      corner_[i] = map.x + (static_cast<mk_i64>(top) * map.width + left) * map.channels;
     }
     channel_ = chunk_ * kChunkF16;
     Wrap(tap_, channel_);
@@ -63,7 +64,6 @@ class WindowLoader {
  private:
   static constexpr int kRowStep = kThreads / kRowChunksF16;
   static constexpr int kThreadRows = kRows / kRowStep;
-  static constexpr int kNowhere = -(1 << 30);  // no window reaches the map from there
   static_assert(kRows % kRowStep == 0 && kRowStep % 8 == 0, "each thread has as many rows");
 
   // Channels past the last one are those of the next tap.
@@ -71,9 +71,22 @@ class WindowLoader {
     while (channel >= map_.channels) channel -= map_.channels, ++tap;
   }
 
+  // A bit per tap that lies in the map. A window of one column has no padding, so that it lies
+  // there whole: one bit says so, for any number of taps.
+  MK_DEVICE mk_u32 TapsInside(int top, int left) const {
+    if constexpr (kWindowWidth == 1) return 1;
+    mk_u32 seen = 0;
+    MK_UNROLL
+    for (int tap = 0; tap < kWindowWidth * kWindowWidth; ++tap) {
+      const int y = top + tap / kWindowWidth, x = left + tap % kWindowWidth;
+      const bool inside = y >= 0 && y < map_.height && x >= 0 && x < map_.width;
+      seen |= static_cast<mk_u32>(inside) << tap;
+    }
+    return seen;
+  }
+
   MK_DEVICE bool Inside(int i, int tap) const {
-    const int y = top_[i] + tap / kWindowWidth, x = left_[i] + tap % kWindowWidth;
-    return tap < map_.taps && y >= 0 && y < map_.height && x >= 0 && x < map_.width;
+    return tap < map_.taps && ((kWindowWidth == 1 ? seen_[i] : seen_[i] >> tap) & 1u) != 0;
   }
 
   // From a window's corner, in elements.
@@ -113,8 +126,8 @@ class WindowLoader {
 
   const WindowMap& map_;
   int row_, chunk_;
-  int tap_, channel_;  // of this thread's next chunk
-  int top_[kThreadRows], left_[kThreadRows];
+  int tap_, channel_;         // of this thread's next chunk
+  mk_u32 seen_[kThreadRows];  // taps of its windows that lie in the map
   const half* corner_[kThreadRows];
 };
 

@@ -15,7 +15,7 @@ struct FeedForwardF16Shape {
 inline constexpr FeedForwardF16Shape kFeedForwardF16Shapes96[] = {
     {"one_row", 1, 8, 8},
     {"less_than_a_warp", 13, 24, 96},
-    {"one_more_than_a_block", 129, 96, 384},
+    {"one_more_than_a_block", 129, 96, 104},
     {"padded_channels_and_hidden", 70, 40, 72},
 };
 inline constexpr FeedForwardF16Shape kFeedForwardF16Shapes192[] = {

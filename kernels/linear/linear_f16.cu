@@ -42,7 +42,7 @@ MK_DEVICE void Linear(const LinearF16Params& p) {
 
 #define MK_LINEAR_F16(name, tile, vector)                                                  \
   extern "C" __global__ void __launch_bounds__(mk::device::MatmulTile<tile>::kThreads,     \
-                                               mk::device::MatmulTile<tile>::kBlocksPerSm) \
+                                               mk::device::MatmulTile<tile>::kBoundBlocks) \
       name(const mk::LinearF16Params p) {                                                  \
     mk::device::Linear<tile, vector>(p);                                                   \
   }

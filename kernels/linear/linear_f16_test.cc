@@ -116,6 +116,20 @@ TEST(LinearF16, EveryEpilogue) {
   }
 }
 
+TEST(LinearF16, StoresToAnyAlignment) {
+  for (const bool fp32 : {false, true}) {
+    LinearF16Options options = With(Activation::kNone);
+    options.residual = true;
+    options.fp32 = fp32;
+    options.y_offset = 1;
+    LinearF16Case c({"misaligned", 21, 40, 64}, options);
+    const emu::Report report = c.Launch()({});
+    ASSERT_TRUE(report.ok()) << report.Text();
+    EXPECT_TRUE(c.IsRight());
+    EXPECT_NE(c.context().launches()[0].kernel, "mk_linear_f16_any");  // x and W are aligned
+  }
+}
+
 TEST(LinearF16, AddsTheResidualInPlace) {
   for (const int64_t n : {64, 67}) {
     LinearF16Options options;

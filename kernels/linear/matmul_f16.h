@@ -32,7 +32,7 @@ struct MatmulTile {
   static constexpr int kM = kTilesF16[kIndex].m, kN = kTilesF16[kIndex].n;
   static constexpr int kWarpsM = kTilesF16[kIndex].warps_m, kWarpsN = kTilesF16[kIndex].warps_n;
   static constexpr int kStages = kTilesF16[kIndex].stages;
-  static constexpr int kBlocksPerSm = kTilesF16[kIndex].blocks_per_sm;
+  static constexpr int kBoundBlocks = kTilesF16[kIndex].bound_blocks;
   static constexpr int kThreads = kWarpSize * kWarpsM * kWarpsN;
   static constexpr int kWarpM = kM / kWarpsM, kWarpN = 32;
   static constexpr int kRowsOfFragments = kWarpM / 16, kColumnsOfFragments = kWarpN / 8;

@@ -23,7 +23,8 @@ struct LinearF16Options {
   bool bias = true, residual = false, in_place = false, fp32 = false, y_stats = false;
   Activation activation = Activation::kNone;
   float scale = 1.0f;
-  int64_t x_offset = 0;  // elements that x begins past an aligned address
+  int64_t x_offset = 0;  // elements that x begins past an aligned address,
+  int64_t y_offset = 0;  // and y and the residual
 };
 
 class LinearF16Case {
@@ -38,7 +39,7 @@ class LinearF16Case {
         x_(ToHalves(Values("x", options.x_offset + shape.m * shape.k))),
         weight_(ToHalves(Values("w", shape.n * shape.k))),
         bias_(Values("b", shape.n)),
-        residual_(ToHalves(Values("r", shape.m * shape.n))),
+        residual_(ToHalves(Values("r", options.y_offset + shape.m * shape.n))),
         x_device_(&context_.memory(), "x", x_),
         weight_device_(&context_.memory(), "weight", weight_),
         bias_device_(&context_.memory(), "bias", bias_),
@@ -58,9 +59,9 @@ class LinearF16Case {
     p.weight = weight_device_.device();
     EpilogueF16& e = p.epilogue;
     if (options_.bias) e.bias = bias_device_.device();
-    if (options_.residual) e.residual = residual_device_.device();
-    if (options_.fp32) e.y_fp32 = y_fp32_device_.device();
-    if (!options_.fp32) e.y = y_device_.device();
+    if (options_.residual) e.residual = residual_device_.device() + options_.y_offset;
+    if (options_.fp32) e.y_fp32 = y_fp32_device_.device() + options_.y_offset;
+    if (!options_.fp32) e.y = y_device_.device() + options_.y_offset;
     if (options_.in_place) e.residual = e.y;
     if (options_.y_stats) e.y_stats = stats_device_.device();
     return p;
@@ -84,7 +85,7 @@ class LinearF16Case {
   }
 
   std::vector<float> Got() const {
-    return options_.fp32 ? y_fp32_device_.Host() : ToFloats(y_device_.Host());
+    return FromOffset(options_.fp32 ? y_fp32_device_.Host() : ToFloats(y_device_.Host()));
   }
   std::vector<RowStats> GotStats() const { return stats_device_.Host(); }
 
@@ -98,14 +99,14 @@ class LinearF16Case {
     p.weight = weight_.data();
     EpilogueF16& e = p.epilogue;
     if (options_.bias) e.bias = bias_.data();
-    if (options_.residual) e.residual = residual_.data();
-    if (options_.fp32) e.y_fp32 = y_fp32.data();
-    if (!options_.fp32) e.y = y.data();
+    if (options_.residual) e.residual = residual_.data() + options_.y_offset;
+    if (options_.fp32) e.y_fp32 = y_fp32.data() + options_.y_offset;
+    if (!options_.fp32) e.y = y.data() + options_.y_offset;
     if (options_.in_place) e.residual = e.y;
     if (options_.y_stats) e.y_stats = row_stats.data();
     LinearF16Cpu(p);
     if (stats != nullptr) *stats = row_stats;
-    return options_.fp32 ? y_fp32 : ToFloats(y);
+    return FromOffset(options_.fp32 ? y_fp32 : ToFloats(y));
   }
 
   // |operands| <= 1: a sum of k products in fp32 is off by at most k^2 / 2 half-ulps of 1, and much
@@ -137,6 +138,10 @@ class LinearF16Case {
  private:
   std::vector<float> Values(const char* name, int64_t count) const {
     return Generate(std::string(shape_.name) + "/" + name, 1, count, -1, 1);
+  }
+  std::vector<float> FromOffset(std::vector<float> values) const {
+    values.erase(values.begin(), values.begin() + options_.y_offset);
+    return values;
   }
   LinearF16Params Sizes() const {
     LinearF16Params p = {};
