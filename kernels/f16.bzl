@@ -3,7 +3,7 @@
 load("//kernels:copts.bzl", "KERNEL_COPTS")
 load("//kernels:cuda.bzl", "cuda_kernels")
 
-def mk_f16_ops(name, ops, device_hdrs = [], dynamic_shared = {}, deps = [], test_deps = {}):
+def mk_f16_ops(name, ops, device_hdrs = [], dynamic_shared = {}, deps = [], test_deps = {}, test_sizes = {}):
     """A family's fp16 ops.
 
     For each op: <op>.h, <op>_params.h, <op>.cc, <op>.cu; <op>_shapes.h, <op>_test.cc. One library has the host's code
@@ -16,6 +16,7 @@ def mk_f16_ops(name, ops, device_hdrs = [], dynamic_shared = {}, deps = [], test
       device_hdrs: what their params headers include, beside kernels/device and kernels/math.
       dynamic_shared: as of cuda_kernels, of all of them.
       deps: of the library, beside what every op needs.
+      test_sizes: from the base name of an op's files to the size of its test, where that is not small.
       test_deps: from the base name of an op's files to what its test needs beside that.
     """
     native.cc_library(
@@ -54,7 +55,7 @@ def mk_f16_ops(name, ops, device_hdrs = [], dynamic_shared = {}, deps = [], test
         )
         native.cc_test(
             name = op + "_test",
-            size = "small",
+            size = test_sizes.get(op, "small"),
             srcs = [
                 op + "_shapes.h",
                 op + "_test.cc",

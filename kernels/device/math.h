@@ -21,6 +21,8 @@ MK_DEVICE float Erf(float x) { return MK_MATH(erff)(x); }
 MK_DEVICE float Tanh(float x) { return MK_MATH(tanhf)(x); }
 MK_DEVICE float Abs(float x) { return MK_MATH(fabsf)(x); }
 MK_DEVICE float Floor(float x) { return MK_MATH(floorf)(x); }
+// The greater one; of a NaN and a number the number (Max of device.h keeps the first one's NaN).
+MK_DEVICE float MaxNumber(float a, float b) { return MK_MATH(fmaxf)(a, b); }
 
 #undef MK_MATH
 

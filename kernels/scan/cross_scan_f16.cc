@@ -20,6 +20,7 @@ constexpr int64_t kRankStep = 16;  // of an mma
 constexpr int64_t kChunk = 8;      // tokens
 constexpr int64_t kMaxSide = int64_t{1} << 16;
 constexpr int64_t kMaxTokens = int64_t{1} << 24;
+constexpr int64_t kMaxRow = int64_t{1} << 28;  // 8 rows of the map are within 32 bits
 constexpr int64_t kMaxRank = int64_t{1} << 12;
 constexpr int64_t kMaxState = 32;
 constexpr uint32_t kCarryThreads = 512;
@@ -173,6 +174,7 @@ Status CheckCrossScanF16(const CrossScanF16Params& p) {
   MK_TRY(CheckRange(kOp, "width", p.width, 1, kMaxSide));
   MK_TRY(CheckRange(kOp, "tokens", Tokens(p), 1, kMaxTokens));
   MK_TRY(CheckRange(kOp, "channels", p.channels, 1, kMaxSide));
+  MK_TRY(CheckRange(kOp, "width x channels", int64_t{p.width} * p.channels, 1, kMaxRow));
   MK_TRY(CheckRange(kOp, "rank", p.rank, 1, kMaxRank));
   MK_TRY(CheckRange(kOp, "state", p.state, 1, kMaxState));
   if (!(p.epsilon >= 0.0f) || std::isinf(p.epsilon)) {

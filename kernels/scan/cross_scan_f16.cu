@@ -4,7 +4,8 @@
 // (16 or 8 with more than one state), walked one token after the other with the state in a
 // register. A block owns a tile and one or several slices of 32 channels, with a warp for each
 // line of each slice: first it walks all columns, down and up, then all rows, right and left. What
-// the four directions give is added up in fp32 in shared memory [token][channel].
+// the four directions give is added up in fp32 in shared memory [token][channel], and goes out with
+// the skip, a token a warp.
 //
 // The step of a token needs a product with dt_weight: that is done on tensor cores, for 8 tokens
 // and 32 channels at a time, transposed (channels are the rows), from where four shuffles between
@@ -29,9 +30,10 @@
 //
 // Bytes: x and `projected` once per launch that reads them, 16 / side per token, channel and way
 // for the segments' ends, and again for their starts (side: of the tile), y once. What the warps
-// ask for is more, by what L1 and L2 serve; docs/kernels/cross_scan_f16.md has both.
+// ask for is more, by what L1 and L2 serve; docs/kernels/cross-scan.md has both.
 #include "kernels/device/device.h"
 #include "kernels/device/half8.h"
+#include "kernels/device/math.h"
 #include "kernels/device/memory.h"
 #include "kernels/device/warp.h"
 #include "kernels/scan/cross_scan_f16_params.h"
@@ -47,7 +49,6 @@ constexpr int kSlice = 32;  // channels of a warp
 constexpr int kRankStep = 16;
 constexpr int kCarryWarps = 16;
 constexpr float kLog2E = 1.44269504f;
-constexpr float kLn2 = 0.693147181f;
 
 // The directions in the order in which they are walked: down, up, right, left.
 constexpr int kWays = 4;
@@ -64,12 +65,13 @@ struct Line {
   int at, at_step;
 };
 
-// The channel of a lane.
+// The channel of a lane. The last slice may have fewer than 32: what is left of its lanes repeat
+// the map's last channel, and store nothing.
 struct Channel {
   int lane, slice;
   int local;    // in its slice
   int c;        // in the map
-  bool inside;  // the last slice may have fewer than 32
+  bool inside;  // it is the lane's own
 };
 
 MK_DEVICE Tile TileOf(const CrossScanF16Launch& launch, int index) {
@@ -99,59 +101,79 @@ MK_DEVICE Line LineOf(const CrossScanF16Params& p, const Tile& tile, int k, int 
 MK_DEVICE Channel ChannelOf(const CrossScanF16Params& p, int slice, int lane) {
   const int local = lane / 4 + 8 * (lane % 4);
   const int c = slice * kSlice + local;
-  return {lane, slice, local, c, c < p.channels};
+  return {lane, slice, local, device::Min(c, p.channels - 1), c < p.channels};
 }
 
-// log(1 + e^v), to 2e-6 of its value. Below e^v = 1/8 by its series: the logarithm's error is
-// absolute, and a model's steps are often 0.001.
+// log(1 + e^v) = max(v, 0) + log(1 + e), e = e^-|v| in 0..1, to 4e-7 of its value: a model's steps
+// are often 0.001, and a logarithm of 1 + e would have lost half of their digits. The polynomial is
+// log(1 + e) / e to 2.7e-7, fitted to that by us; with it a step takes two special functions, not
+// three.
 MK_DEVICE float Softplus(float v) {
   using namespace device;
-  const float e = Exp2Approx(v * kLog2E);
-  float series = Fma(e, 1.0f / 7, -1.0f / 6);
-  series = Fma(e, series, 0.2f);
-  series = Fma(e, series, -0.25f);
-  series = Fma(e, series, 1.0f / 3);
-  series = Fma(e, series, -0.5f);
-  series = Fma(e, series, 1.0f) * e;
-  const float r = e < 0.125f ? series : Log2Approx(1.0f + e) * kLn2;
-  return v > 20.0f ? v : r;
+  const float e = Exp2Approx(-kLog2E * Abs(v));
+  float p = -0.00853920727968216f;
+  p = Fma(p, e, 0.04408963397145271f);
+  p = Fma(p, e, -0.10768172889947891f);
+  p = Fma(p, e, 0.1774524301290512f);
+  p = Fma(p, e, -0.2449546456336975f);
+  p = Fma(p, e, 0.33275479078292847f);
+  p = Fma(p, e, -0.4999740421772003f);
+  p = Fma(p, e, 0.9999998211860657f);
+  return Fma(p, e, MaxNumber(v, 0.0f));  // of a NaN e is one
 }
 
 MK_DEVICE const half* FieldsOf(const CrossScanF16Params& p, int token, int k) {
   return p.projected + (static_cast<mk_i64>(token) * 4 + k) * (p.rank + 2 * p.state);
 }
 
-// r[i] and r[i + 1] as an operand's word, 0 from `rank` on. i is even.
-MK_DEVICE mk_u32 RankPair(const half* r, int i, int rank, bool there) {
+// r[i] and r[i + 1] as an operand's word, 0 from `rank` on. i is even. kEven: of an even rank, and
+// so an even number of fields.
+template <bool kEven>
+MK_DEVICE mk_u32 RankPair(const half* r, int i, int rank) {
   using namespace device;
-  if (!there || i >= rank) return 0;
-  if (rank % 2 == 0) return Load(As<mk_u32>(r + i));  // then rank + 2 state is even too
+  if (i >= rank) return 0;
+  if constexpr (kEven) return Load(As<mk_u32>(r + i));
   const mk_u32 low = Load(r + i).bits;
   return i + 1 < rank ? low | static_cast<mk_u32>(Load(r + i + 1).bits) << 16 : low;
 }
 
+// 16 channels times 8 tokens, twice: the weights of the steps by the ranks at `r`, of which there
+// are `rank` (0: of a token that is not there).
+template <bool kEven>
+MK_DEVICE void MultiplyRanks(const device::Words4* weight, const half* r, int parts, int rank,
+                             int first, float (&product)[2][4]) {
+  using namespace device;
+  MK_NO_UNROLL
+  for (int i = 0; i < parts; ++i) {
+    const int at = i * kRankStep + first;
+    const mk_u32 b[2] = {RankPair<kEven>(r, at, rank), RankPair<kEven>(r, at + 8, rank)};
+    MK_UNROLL
+    for (int m = 0; m < 2; ++m) {
+      const Words4 w = Load(weight + (i * 2 + m) * kWarpSize);
+      MmaF16(product[m], w.word, b, product[m]);
+    }
+  }
+}
+
 // The steps of `count` tokens of a line from its `base`-th on; 0 for the others of the chunk, which
-// leaves a state as it is. All lanes take part.
+// leaves a state as it is. kFull: there are none. All lanes take part.
+template <bool kOne, bool kFull>
 MK_DEVICE void Steps(const CrossScanF16Params& p, const Channel& ch, int k, const Line& line,
                      int base, int count, float bias, float (&step)[kChunk]) {
   using namespace device;
   const int g = ch.lane / 4, t = ch.lane % 4;
-  const bool there = g < count;
+  const bool there = kFull || g < count;
   const half* const r = FieldsOf(p, line.token + (base + (there ? g : 0)) * line.token_step, k);
   const int parts = CeilDiv(p.rank, kRankStep);
   const int slices = CeilDiv(p.channels, kSlice);
   const Words4* const weight =
       As<Words4>(p.dt_weight) + (k * slices + ch.slice) * parts * (2 * kWarpSize) + ch.lane;
   float product[2][4] = {};
-  MK_NO_UNROLL
-  for (int i = 0; i < parts; ++i) {
-    const int rank = i * kRankStep + 2 * t;
-    const mk_u32 b[2] = {RankPair(r, rank, p.rank, there), RankPair(r, rank + 8, p.rank, there)};
-    MK_UNROLL
-    for (int m = 0; m < 2; ++m) {
-      const Words4 w = Load(weight + (i * 2 + m) * kWarpSize);
-      MmaF16(product[m], w.word, b, product[m]);
-    }
+  // With several states there is no register left for a second way.
+  if (kOne && p.rank % 2 == 0) {
+    MultiplyRanks<true>(weight, r, parts, there ? p.rank : 0, 2 * t, product);
+  } else {
+    MultiplyRanks<false>(weight, r, parts, there ? p.rank : 0, 2 * t, product);
   }
   // Lane 4 g + t holds tokens 2 t, 2 t + 1 of channels g + 8 q, and wants all tokens of q = t.
   float v[4][2];
@@ -175,7 +197,7 @@ MK_DEVICE void Steps(const CrossScanF16Params& p, const Channel& ch, int k, cons
   }
   MK_UNROLL
   for (int i = 0; i < kChunk; ++i) {
-    step[i] = i < count ? Softplus(v[i / 2][i % 2] + bias) : 0.0f;
+    step[i] = kFull || i < count ? Softplus(v[i / 2][i % 2] + bias) : 0.0f;
   }
 }
 
@@ -188,88 +210,98 @@ MK_DEVICE float LoadFields(const CrossScanF16Params& p, const Channel& ch, int k
   return device::ToFloat(device::Load(fields + p.rank + which * p.state + n));
 }
 
-// What one token's y is added to, or, at the last way, where it goes.
-MK_DEVICE void PutOut(const CrossScanF16Params& p, const Channel& ch, int way, mk_i64 at_y,
-                      float* at, float y) {
+// What a warp's walk along one direction keeps.
+template <bool kOne>
+struct Walker {
+  const CrossScanF16Params& p;
+  const Channel& ch;
+  const Line& line;
+  int k;
+  bool first;   // of the ways: its y is not added, it begins the sums
+  float bias;   // of the steps
+  float a;      // A log2(e), of the single state
+  float h;      // the single state
+  float* many;  // the states of this thread in shared memory, where there are several
+  int stride;   // from one of them to the next
+  float* sums;  // [token of the tile][32]
+  float sum;    // of the steps
+};
+
+// A chunk of the line from its `base`-th token on. kOut: y is added to the sums.
+template <bool kOne, bool kOut, bool kFull>
+MK_DEVICE void WalkChunk(Walker<kOne>& w, int base, int count) {
   using namespace device;
-  const float sum = way == 0 ? y : Load(at) + y;
-  if (way + 1 < kWays) {
-    Store(at, sum);
-  } else if (ch.inside) {
-    Store(p.y + at_y, ToHalf(sum));
+  const CrossScanF16Params& p = w.p;
+  const Channel& ch = w.ch;
+  const Line& line = w.line;
+  float step[kChunk], x[kChunk];
+  Steps<kOne, kFull>(p, ch, w.k, line, base, count, w.bias, step);
+  const half* const from =
+      p.x + static_cast<mk_i64>(line.token + base * line.token_step) * p.channels + ch.c;
+  const int next = line.token_step * p.channels;
+  float* const at = kOut ? w.sums + (line.at + base * line.at_step) * kSlice + ch.local : nullptr;
+  const int next_at = line.at_step * kSlice;
+  const auto put = [&](int i, float y) {
+    if (!kFull && i >= count) return;
+    if (!w.first) y += Load(at + i * next_at);
+    Store(at + i * next_at, y);
+  };
+  MK_UNROLL
+  for (int i = 0; i < kChunk; ++i) {
+    x[i] = kFull || i < count ? ToFloat(Load(from + i * next)) : 0.0f;
+    w.sum += step[i];
+  }
+  if constexpr (kOne) {
+    const float fields = LoadFields(p, ch, w.k, line, base, count, 0);
+    MK_UNROLL
+    for (int i = 0; i < kChunk; ++i) {
+      w.h = Fma(Exp2Approx(step[i] * w.a), w.h, step[i] * x[i] * Shuffle(fields, i));
+      if constexpr (kOut) put(i, Shuffle(fields, kChunk + i) * w.h);
+    }
+  } else {
+    float y[kChunk] = {};
+    MK_UNROLL
+    for (int i = 0; i < kChunk; ++i) x[i] *= step[i];
+    const float* const a = p.a + static_cast<mk_i64>(w.k) * p.state * p.channels + ch.c;
+    MK_NO_UNROLL
+    for (int n = 0; n < p.state; ++n) {
+      const float fields = LoadFields(p, ch, w.k, line, base, count, n);
+      const float a_n = Load(a + static_cast<mk_i64>(n) * p.channels) * kLog2E;
+      float h = Load(w.many + n * w.stride);
+      MK_UNROLL
+      for (int i = 0; i < kChunk; ++i) {
+        h = Fma(Exp2Approx(step[i] * a_n), h, x[i] * Shuffle(fields, i));
+        if constexpr (kOut) y[i] = Fma(Shuffle(fields, kChunk + i), h, y[i]);
+      }
+      Store(w.many + n * w.stride, h);
+    }
+    if constexpr (kOut) {
+      MK_UNROLL
+      for (int i = 0; i < kChunk; ++i) put(i, y[i]);
+    }
   }
 }
 
-// Walks a line. The states are in `one` with a single state, else in shared memory at `many`,
-// `stride` floats apart. kOut: y goes to `sums`, or out. Returns the sum of the steps.
+// Walks a line from state `h`, which becomes its end; several states are in shared memory at
+// `many`. Returns the sum of the steps.
 template <bool kOne, bool kOut>
 MK_DEVICE float Walk(const CrossScanF16Launch& launch, const Channel& ch, int way, const Line& line,
-                     float& one, float* many, int stride, float* sums) {
+                     float& h, float* many, int stride, float* sums) {
   using namespace device;
   const CrossScanF16Params& p = launch.p;
-  const mk_i64 channels = p.channels;
   const int k = DirectionOf(way);
-  const float bias = ch.inside ? Load(p.dt_bias + k * channels + ch.c) : 0.0f;
-  const int states = kOne ? 1 : p.state;
-  const float* const a = p.a + k * states * channels + ch.c;
-  const float a_one = kOne && ch.inside ? Load(a) * kLog2E : 0.0f;
-  const float d = kOut && way + 1 == kWays && ch.inside ? Load(p.d + ch.c) : 0.0f;
-  float sum = 0.0f;
+  const mk_i64 at = static_cast<mk_i64>(k) * p.channels + ch.c;
+  Walker<kOne> w = {
+      p, ch,   line,   k,    way == 0, Load(p.dt_bias + at), kOne ? Load(p.a + at) * kLog2E : 0.0f,
+      h, many, stride, sums, 0.0f};
+  int base = 0;
   MK_NO_UNROLL
-  for (int base = 0; base < line.length; base += kChunk) {
-    const int count = Min(kChunk, line.length - base);
-    const mk_i64 first = (line.token + base * line.token_step) * channels + ch.c;
-    const mk_i64 next = line.token_step * channels;
-    float* const at = kOut ? sums + (line.at + base * line.at_step) * kSlice + ch.local : nullptr;
-    float step[kChunk], x[kChunk];
-    Steps(p, ch, k, line, base, count, bias, step);
-    MK_UNROLL
-    for (int i = 0; i < kChunk; ++i) {
-      x[i] = i < count && ch.inside ? ToFloat(Load(p.x + first + i * next)) : 0.0f;
-      sum += step[i];
-    }
-    if constexpr (kOne) {
-      const float fields = LoadFields(p, ch, k, line, base, count, 0);
-      MK_UNROLL
-      for (int i = 0; i < kChunk; ++i) {
-        one = Fma(Exp2Approx(step[i] * a_one), one, step[i] * x[i] * Shuffle(fields, i));
-        if constexpr (kOut) {
-          const float y = Fma(Shuffle(fields, kChunk + i), one, d * x[i]);
-          if (i < count) {
-            PutOut(p, ch, way, first + i * next, at + i * line.at_step * kSlice, y);
-          }
-        }
-      }
-    } else {
-      float y[kChunk];
-      MK_UNROLL
-      for (int i = 0; i < kChunk; ++i) {
-        y[i] = d * x[i];  // d is 0 but for the last way
-        x[i] *= step[i];
-      }
-      MK_NO_UNROLL
-      for (int n = 0; n < states; ++n) {
-        const float fields = LoadFields(p, ch, k, line, base, count, n);
-        const float a_n = ch.inside ? Load(a + n * channels) * kLog2E : 0.0f;
-        float h = Load(many + n * stride);
-        MK_UNROLL
-        for (int i = 0; i < kChunk; ++i) {
-          h = Fma(Exp2Approx(step[i] * a_n), h, x[i] * Shuffle(fields, i));
-          if constexpr (kOut) y[i] = Fma(Shuffle(fields, kChunk + i), h, y[i]);
-        }
-        Store(many + n * stride, h);
-      }
-      if constexpr (kOut) {
-        MK_UNROLL
-        for (int i = 0; i < kChunk; ++i) {
-          if (i < count) {
-            PutOut(p, ch, way, first + i * next, at + i * line.at_step * kSlice, y[i]);
-          }
-        }
-      }
-    }
+  for (; base + kChunk <= line.length; base += kChunk) {
+    WalkChunk<kOne, kOut, true>(w, base, kChunk);
   }
-  return sum;
+  if (base < line.length) WalkChunk<kOne, kOut, false>(w, base, line.length - base);
+  h = w.h;
+  return w.sum;
 }
 
 // A warp's place: its slice and line, and its pieces of shared memory.
@@ -346,7 +378,7 @@ MK_DEVICE void ShareEnd(const CrossScanF16Launch& launch, const Place& place, in
 MK_DEVICE float BeginOfEnds(const CrossScanF16Params& p, const Place& place, int k) {
   using namespace device;
   const Channel& ch = place.ch;
-  const float a = ch.inside ? Load(p.a + static_cast<mk_i64>(k) * p.channels + ch.c) * kLog2E : 0;
+  const float a = Load(p.a + static_cast<mk_i64>(k) * p.channels + ch.c) * kLog2E;
   const float* const ends = place.ends + k / 2 * place.lines * 2 * kSlice + ch.lane;
   const int last = (k % 2 == 1 ? place.tile.cols : place.tile.rows) - 1;
   const int before = k < 2 ? place.line : last - place.line;
@@ -369,7 +401,7 @@ MK_DEVICE void BeginOfCarry(const CrossScanF16Launch& launch, const Place& place
   const float* const begin =
       launch.states + k * states * plane + SegmentOf(launch, place, k) * p.channels + place.ch.c;
   for (int n = 0; n < states; ++n) {
-    const float h = place.ch.inside ? Load(begin + n * plane) : 0.0f;
+    const float h = Load(begin + n * plane);
     if (kOne) {
       one = h;
     } else {
@@ -410,6 +442,23 @@ MK_DEVICE void EndsOfTile(const CrossScanF16Launch& launch) {
         Store(ends + n * plane, kOne ? one : Load(place.many + n * place.stride));
       }
     }
+  }
+}
+
+// The sums of the block's slice, and the skip, to y: a token a warp, lanes in the order of
+// channels.
+MK_DEVICE void StoreTile(const CrossScanF16Params& p, const Place& place) {
+  using namespace device;
+  const int c = place.ch.slice * kSlice + place.ch.lane;
+  if (!place.has_slice || c >= p.channels) return;
+  const float d = Load(p.d + c);
+  const int tokens = place.tile.rows * place.tile.cols;
+  for (int i = place.line; i < tokens; i += place.lines) {
+    const int token =
+        (place.tile.row + i / place.tile.cols) * p.width + place.tile.col + i % place.tile.cols;
+    const mk_i64 at = static_cast<mk_i64>(token) * p.channels + c;
+    const float x = ToFloat(Load(p.x + at));
+    Store(p.y + at, ToHalf(Fma(d, x, Load(place.sums + i * kSlice + place.ch.lane))));
   }
 }
 
@@ -510,6 +559,8 @@ MK_DEVICE void OutputOfTile(const CrossScanF16Launch& launch) {
     Walk<kOne, true>(launch, place.ch, way, LineOf(p, place.tile, k, place.line), one, place.many,
                      place.stride, place.sums);
   }
+  SyncThreads();  // the sums of all ways are there
+  StoreTile(p, place);
   if (p.norm_weight == nullptr || !IsLastOfTile(launch, place.tile_index)) return;
   if (p.channels % 2 == 0) {
     NormTile<2>(p, place.tile);

@@ -23,7 +23,7 @@ struct CrossScanF16Params {
   device::half* y;           // [height, width, channels] fp16, device, dense; overlaps no input
   mk_i32 height;             // 1 to 2^16
   mk_i32 width;              // 1 to 2^16
-  mk_i32 channels;           // 1 to 2^16
+  mk_i32 channels;           // 1 to 2^16; width * channels at most 2^28
   mk_i32 rank;               // 1 to 2^12
   mk_i32 state;              // N, 1 to 32
   float epsilon;             // of the norm: >= 0, finite
