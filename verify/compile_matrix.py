@@ -139,7 +139,9 @@ def compile_one(nvrtc: ctypes.CDLL, source: str, sm: str) -> tuple[bytes, str]:
     text = (TREE / source).read_bytes()
     if nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, source.encode(), 0, None, None):
         return b"", "nvrtcCreateProgram failed"
-    options = [b"-arch=sm_" + sm.encode(), b"-std=c++17", b"-I" + str(TREE).encode(), b"--ptxas-options=-v"]
+    # NVRTC takes no host functions: constexpr ones of a header that both sides read count as the device's.
+    options = [b"-arch=sm_" + sm.encode(), b"-std=c++17", b"-I" + str(TREE).encode(), b"--ptxas-options=-v",
+               b"--device-as-default-execution-space"]  # fmt: skip
     code = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(max(1, size.value))
@@ -159,7 +161,7 @@ def rows_of(source: str, sm: str, toolkit: str, cubin: bytes, log: str) -> list[
     base = dict.fromkeys(COLUMNS, "-") | {"file": source, "sm": sm, "toolkit": toolkit}
     if not cubin:
         first = next((line for line in log.splitlines() if "error" in line), log.strip()[:200] or "no word")
-        return [base | {"state": "failed", "note": first.strip()[:200]}]
+        return [base | {"state": "failed", "note": first.strip().replace(f"{TREE}/", "")[:200]}]
     try:
         kernels, spills = read_cubin(cubin), spills_of(log)
     except Malformed as error:
@@ -274,6 +276,9 @@ def markdown(rows: list[dict]) -> str:
                 one = mine.get((file, kernel, toolkit)) or mine.get((file, "-", toolkit))
                 cells.append(cell(one))
             out.append(f"| `{kernel}` | " + " | ".join(cells) + " |")
+    if spilled:
+        out += ["", "## What spills", "", "Bytes in the spill stores and loads of the code, and bytes of stack.", ""]
+        out += [f"- `{r['kernel']}`, sm_{r['sm']}, {r['toolkit']}: {r['spill_bytes']}, stack {r['stack_bytes']}" for r in spilled]
     out += ["", "## Drift", "", *drift(ok), ""]
     if failed:
         out += ["## What does not compile", ""] + [f"- `{r['file']}`, sm_{r['sm']}, {r['toolkit']}: {r['note']}" for r in failed] + [""]

@@ -408,6 +408,7 @@ class WholeRuns(Folders):
                 str(self.place / "packs"), "--device", "cpu", "--json", "--passes", "5", "--build-cap", "2", *more]  # fmt: skip
         pace = iter(state) if state else None
         with mock.patch.dict(models.MODELS, {"fake": self.spec}), mock.patch("sys.stdout") as out, mock.patch("sys.stderr"), \
+                mock.patch.object(machine, "commit", lambda *_: "0123abc"), \
                 mock.patch.object(machine, "pace", (lambda: next(pace)) if pace else (lambda: 100.0)):  # fmt: skip
             text = []
             out.write.side_effect = text.append
