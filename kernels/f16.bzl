@@ -3,7 +3,7 @@
 load("//kernels:copts.bzl", "KERNEL_COPTS")
 load("//kernels:cuda.bzl", "cuda_kernels")
 
-def mk_f16_ops(name, ops, dynamic_shared = {}, deps = [], test_deps = {}):
+def mk_f16_ops(name, ops, device_hdrs = [], dynamic_shared = {}, deps = [], test_deps = {}):
     """A family's fp16 ops.
 
     For each op: <op>.h, <op>_params.h, <op>.cc, <op>.cu; <op>_shapes.h, <op>_test.cc. One library has the host's code
@@ -13,6 +13,7 @@ def mk_f16_ops(name, ops, dynamic_shared = {}, deps = [], test_deps = {}):
     Args:
       name: of the library, by convention that of the folder and `_f16`.
       ops: from the base name of an op's files to the names of its device functions.
+      device_hdrs: what their params headers include, beside kernels/device and kernels/math.
       dynamic_shared: as of cuda_kernels, of all of them.
       deps: of the library, beside what every op needs.
       test_deps: from the base name of an op's files to what its test needs beside that.
@@ -44,7 +45,7 @@ def mk_f16_ops(name, ops, dynamic_shared = {}, deps = [], test_deps = {}):
             hdrs = [
                 op + "_params.h",
                 "//kernels/math:device_headers",
-            ],
+            ] + device_hdrs,
             kernels = kernels,
             visibility = [
                 "//kernels:__subpackages__",

@@ -28,9 +28,10 @@ PARTITIONS, REGISTER_UNIT, SHARED_UNIT = 4, 256, 128
 PROMISES = [
     ("mk_linear_f16_128x128", 87, "blocks_per_sm", 2),
     ("mk_conv3x3_f16_128x128", 87, "blocks_per_sm", 2),
+    ("mk_feed_forward_f16", 87, "blocks_per_sm", 2),
     ("mk_cross_scan", 87, "occupancy_percent", 50),
 ]
-TENSOR_FAMILIES = ("mk_linear_f16", "mk_conv3x3_f16", "mk_patch_embed_f16")
+TENSOR_FAMILIES = ("mk_linear_f16", "mk_feed_forward_f16", "mk_conv3x3_f16", "mk_patch_embed_f16")
 
 
 def round_up(value, unit):

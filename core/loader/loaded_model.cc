@@ -241,11 +241,11 @@ class LoadedModel::Host {
   std::string error_;
 };
 
-LoadedModel::LoadedModel(std::shared_ptr<const SealedPack> sealed, Device&)
+LoadedModel::LoadedModel(std::shared_ptr<const SealedPack> sealed, Device& device)
     : sealed_(std::move(sealed)),
       signature_(SignatureOf(sealed_->manifest)),
       memory_({sealed_->manifest.memory().weights_bytes(),
-               sealed_->manifest.memory().scratch_bytes() *
+               ScratchBytesOn(sealed_->manifest, device.facts().kind) *
                    static_cast<uint64_t>(LanesOf(sealed_->manifest)),
                sealed_->manifest.memory().state_bytes()}) {}
 

@@ -152,16 +152,19 @@ absl::Status ValidateManifest(const Manifest& manifest, const std::string& folde
     return Wrong("lanes ", manifest.lanes(), " not in 0..", kMaxLanes);
   }
   const auto& memory = manifest.memory();
-  if (std::max({memory.weights_bytes(), memory.scratch_bytes(), memory.state_bytes()}) >
-      kMaxMemory) {
+  if (std::max({memory.weights_bytes(), memory.scratch_bytes(), memory.state_bytes(),
+                memory.device_scratch_bytes()}) > kMaxMemory) {
     return Wrong("memory: a region passes ", kMaxMemory, " bytes");
   }
   for (const int spot : manifest.blind_spots()) {
     if (spot < 1 || spot > 5) return Wrong("blind_spots: ", spot, " not in 1..5");
   }
-  if (manifest.has_golden() &&
-      !(manifest.golden().max_rel_l2() >= 0 && manifest.golden().max_rel_l2() <= 1)) {
-    return Wrong("golden.max_rel_l2 ", manifest.golden().max_rel_l2(), " not in 0..1");
+  const auto& golden = manifest.golden();  // an absent one is all zeros
+  if (!(golden.max_rel_l2() >= 0 && golden.max_rel_l2() <= 1)) {
+    return Wrong("golden.max_rel_l2 ", golden.max_rel_l2(), " not in 0..1");
+  }
+  if (!(golden.max_rel_l2_fp16() >= 0 && golden.max_rel_l2_fp16() <= 1)) {
+    return Wrong("golden.max_rel_l2_fp16 ", golden.max_rel_l2_fp16(), " not in 0..1");
   }
   return absl::OkStatus();
 }
@@ -178,6 +181,18 @@ Signature SignatureOf(const Manifest& manifest) {
     return specs;
   };
   return {convert(manifest.inputs()), convert(manifest.outputs())};
+}
+
+uint64_t ScratchBytesOn(const Manifest& manifest, const std::string& device_kind) {
+  const auto& memory = manifest.memory();
+  return device_kind == "cpu" || memory.device_scratch_bytes() == 0 ? memory.scratch_bytes()
+                                                                    : memory.device_scratch_bytes();
+}
+
+double GoldenToleranceOn(const Manifest& manifest, const std::string& device_kind) {
+  const auto& golden = manifest.golden();
+  return device_kind == "cpu" || golden.max_rel_l2_fp16() == 0 ? golden.max_rel_l2()
+                                                               : golden.max_rel_l2_fp16();
 }
 
 int LanesOf(const Manifest& manifest) { return std::max(1, manifest.lanes()); }

@@ -27,6 +27,12 @@ absl::Status ValidateManifest(const mergekernel::v1::Manifest& manifest, const s
 
 // REQUIRES a validated manifest.
 Signature SignatureOf(const mergekernel::v1::Manifest& manifest);
+// What a lane may take on a device of this kind ("cpu", "cuda", ...).
+uint64_t ScratchBytesOn(const mergekernel::v1::Manifest& manifest, const std::string& device_kind);
+
+// How far a golden case may be off on a device of this kind ("cpu", "cuda", ...).
+double GoldenToleranceOn(const mergekernel::v1::Manifest& manifest, const std::string& device_kind);
+
 int LanesOf(const mergekernel::v1::Manifest& manifest);
 
 }  // namespace mk

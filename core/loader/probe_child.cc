@@ -37,8 +37,9 @@ absl::Status RunGolden(LoadedModel& model, Device& device) {
   if (!manifest.has_golden()) return absl::OkStatus();
   const std::string_view bytes = model.sealed().small.at(manifest.golden().file())->bytes();
   MK_ASSIGN_OR_RETURN(const std::vector<GoldenCase> cases, ReadGolden(bytes, model.signature()));
-  MK_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> scratch,
-                      Arena::Create(device, model.memory(), manifest.memory().scratch_bytes()));
+  MK_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Arena> scratch,
+      Arena::Create(device, model.memory(), ScratchBytesOn(manifest, device.facts().kind)));
   MK_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceLane> lane,
                       DeviceLane::Create(device, AllowsCapture(model.pack())));
   HostPool outputs(uint64_t{1} << 32, 0);
@@ -46,13 +47,14 @@ absl::Status RunGolden(LoadedModel& model, Device& device) {
                                       outputs,      SystemClock(), lane.get()};
   // So that what will serve is what was tried: a run by launches, a captured one, a replayed one.
   const int runs = lane == nullptr ? 1 : 3;
+  const double max_rel_l2 = GoldenToleranceOn(manifest, device.facts().kind);
   for (size_t i = 0; i < cases.size(); ++i) {
     for (int run = 0; run < runs; ++run) {
       StopSignal stop;
       const auto response = RunModel(environment, cases[i].request, stop);
       const absl::Status status =
           response.ok()
-              ? CompareGolden(i, cases[i], *response, manifest.golden().max_rel_l2())
+              ? CompareGolden(i, cases[i], *response, max_rel_l2)
               : absl::Status(response.status().code(),
                              absl::StrCat("golden case ", i, ": ", response.status().message()));
       if (!status.ok()) {

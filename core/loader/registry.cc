@@ -177,8 +177,8 @@ absl::StatusOr<std::unique_ptr<GenerationImpl>> RegistryImpl::MakeGeneration(
 absl::Status RegistryImpl::Admit(const mergekernel::v1::Manifest& manifest) const {
   const auto& memory = manifest.memory();
   // The manifest's limits keep this far from overflow.
-  const uint64_t needed =
-      memory.weights_bytes() + memory.scratch_bytes() * static_cast<uint64_t>(LanesOf(manifest));
+  const uint64_t needed = memory.weights_bytes() + ScratchBytesOn(manifest, device_.facts().kind) *
+                                                       static_cast<uint64_t>(LanesOf(manifest));
   const uint64_t budget = device_.facts().budget_bytes, in_use = device_.in_use_bytes();
   if (in_use <= budget && needed <= budget - in_use) return absl::OkStatus();
   return absl::ResourceExhaustedError(
@@ -202,9 +202,10 @@ absl::Status RegistryImpl::WarmUp(GenerationImpl& generation) {
       clock_.NowNs() + static_cast<int64_t>(options_.probe_timeout_seconds * 1e9);
   job->done = [&](Job&, absl::StatusOr<InferResponse> response) {
     MutexLock lock(mutex);
-    result = response.ok() ? CompareGolden(0, cases[0], *response,
-                                           generation.manifest().golden().max_rel_l2())
-                           : response.status();
+    result = response.ok()
+                 ? CompareGolden(0, cases[0], *response,
+                                 GoldenToleranceOn(generation.manifest(), device_.facts().kind))
+                 : response.status();
     changed.NotifyAll();
   };
   generation.executor().Submit(std::move(job));

@@ -21,6 +21,7 @@
 #include "core/device/arena.h"
 #include "core/loader/executor.h"
 #include "core/loader/generation.h"
+#include "core/loader/manifest.h"
 #include "core/run/device_lane.h"
 #include "core/run/host_pool.h"
 #include "core/run/run_model.h"
@@ -82,7 +83,8 @@ class LaneExecutor : public Executor {
 
 absl::Status LaneExecutor::Start(Generation& generation) {
   const int lanes = generation.lanes();
-  const uint64_t scratch_bytes = generation.manifest().memory().scratch_bytes();
+  const uint64_t scratch_bytes =
+      ScratchBytesOn(generation.manifest(), generation.device().facts().kind);
   for (int i = 0; i < lanes; ++i) {
     auto arena = Arena::Create(generation.device(), generation.memory(), scratch_bytes);
     if (!arena.ok()) {

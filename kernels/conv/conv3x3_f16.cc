@@ -106,7 +106,8 @@ LaunchCost Conv3x3F16Cost(const Conv3x3F16Params& p) {
   const int64_t elements =
       p.height * p.width * p.in_channels + kTaps * p.in_channels * p.out_channels;
   const int64_t bytes = 2 * elements + EpilogueF16Bytes(p.epilogue, positions, p.out_channels);
-  return {static_cast<uint64_t>(bytes), 0,
+  return {static_cast<uint64_t>(bytes),
+          static_cast<uint64_t>(EpilogueF16Flops(p.epilogue, positions, p.out_channels)),
           static_cast<uint64_t>(2 * kTaps * p.in_channels) *
               static_cast<uint64_t>(positions * p.out_channels)};
 }

@@ -275,6 +275,7 @@ TEST(Conv3x3F16, CostCountsOperandsOnce) {
   Case c({"cost", 4, 6, 2, 3, 2});
   const LaunchCost cost = Conv3x3F16Cost(c.Params());
   EXPECT_EQ(cost.tensor_flops, 2u * 9 * (2 * 3) * 2 * 3);
+  EXPECT_EQ(cost.flops, (2u + 4 + 5) * (2 * 3) * 3);
   EXPECT_EQ(cost.bytes, 2u * (4 * 6 * 2 + 9 * 2 * 3 + 2 * 3 * 3) + 4 * 3 + 8 * (2 * 3));
 }
 

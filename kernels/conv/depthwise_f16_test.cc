@@ -28,8 +28,8 @@ struct Problem {
   Problem(EmulatedContext& context, const DepthwiseF16Shape& shape, int32_t side,
           Activation activation, bool biased)
       : context(context),
-        kernels(
-            *DepthwiseF16Kernels::Load(context.host(), context.Module(mk_emulated_depthwise_f16_kernels))),
+        kernels(*DepthwiseF16Kernels::Load(context.host(),
+                                           context.Module(mk_emulated_depthwise_f16_kernels))),
         shape(shape),
         side(side),
         activation(activation),

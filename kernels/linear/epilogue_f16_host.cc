@@ -94,6 +94,27 @@ int64_t EpilogueF16Bytes(const EpilogueF16& e, int64_t m, int64_t n) {
   return bytes;
 }
 
+int64_t EpilogueF16Flops(const EpilogueF16& e, int64_t m, int64_t n) {
+  int64_t flops = 2;  // scale and bias
+  if (e.norm_stats != nullptr) flops += 3;
+  if (e.residual != nullptr) flops += 1;
+  if (e.y_stats != nullptr) flops += 4;
+  switch (e.activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      flops += 1;
+      break;
+    case Activation::kGelu:
+      flops += 5;
+      break;
+    case Activation::kSilu:
+      flops += 4;
+      break;
+  }
+  return m * n * flops;
+}
+
 void FinishRowF16Cpu(const EpilogueF16& e, int64_t i, int64_t n, const std::vector<double>& sums) {
   const MeanAndScale norm = e.norm_stats != nullptr ? RowNorm(e, i) : MeanAndScale{};
   std::vector<double> stored;

@@ -14,8 +14,10 @@ namespace mk {
 // InvalidArgument, as `op`, naming the first broken precondition; y is [m, n].
 Status CheckEpilogueF16(const char* op, const EpilogueF16& epilogue, int64_t m, int64_t n);
 
-// From and to device memory, each operand once. REQUIRES CheckEpilogueF16 is OK.
+// From and to device memory, each operand once, and what the ordinary units do: an erf, an
+// exponential or a division counts as 1. REQUIRES CheckEpilogueF16 is OK.
 int64_t EpilogueF16Bytes(const EpilogueF16& epilogue, int64_t m, int64_t n);
+int64_t EpilogueF16Flops(const EpilogueF16& epilogue, int64_t m, int64_t n);
 
 // The twin, for row i: `sums` are the n sums of the product. Host memory.
 void FinishRowF16Cpu(const EpilogueF16& epilogue, int64_t i, int64_t n,

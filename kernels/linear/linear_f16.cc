@@ -64,7 +64,9 @@ Status CheckLinearF16(const LinearF16Params& p) {
 
 LaunchCost LinearF16Cost(const LinearF16Params& p) {
   const int64_t bytes = 2 * (p.m * p.k + p.n * p.k) + EpilogueF16Bytes(p.epilogue, p.m, p.n);
-  return {static_cast<uint64_t>(bytes), 0, static_cast<uint64_t>(2 * p.m * p.n) * p.k};
+  return {static_cast<uint64_t>(bytes),
+          static_cast<uint64_t>(EpilogueF16Flops(p.epilogue, p.m, p.n)),
+          static_cast<uint64_t>(2 * p.m * p.n) * static_cast<uint64_t>(p.k)};
 }
 
 Status LinearF16WithTile(Context& context, const LinearF16Kernels& kernels,

@@ -232,7 +232,7 @@ TEST(LinearF16, CostCountsOperandsOnce) {
   LinearF16Case c({"cost", 2, 3, 4}, options);
   const LaunchCost cost = LinearF16Cost(c.Params());
   EXPECT_EQ(cost.tensor_flops, 2u * 2 * 3 * 4);
-  EXPECT_EQ(cost.flops, 0u);
+  EXPECT_EQ(cost.flops, (2u + 1) * 2 * 3);
   EXPECT_EQ(cost.bytes, 2u * (2 * 4 + 3 * 4 + 2 * 3 + 2 * 3) + 4 * 3);
 }
 

@@ -93,6 +93,18 @@ class RowLoader {
   const half* first_;
 };
 
+// Fragments of mma.sync m16n8k16 from 32 columns in shared memory: of A 16 rows from `row` on, of B
+// two times 8. `step` is 0 or 1: which 16 of the columns.
+MK_DEVICE void LoadFragmentA(mk_u32 (&a)[4], const half* stage, int row, int step,
+                             int lane MK_SITE) {
+  LoadMatrix(a, stage + ChunkOffset(row + lane % 16, step * 2 + lane / 16) MK_PASS_SITE);
+}
+MK_DEVICE void LoadFragmentsB(mk_u32 (&b)[4], const half* stage, int row, int step,
+                              int lane MK_SITE) {
+  const int at = row + lane / 16 * 8 + lane % 8;
+  LoadMatrix(b, stage + ChunkOffset(at, step * 2 + lane / 8 % 2) MK_PASS_SITE);
+}
+
 // One stage's products into a warp's sums. `a` and `b` are the warp's first rows of the stage.
 template <class Tile>
 MK_DEVICE void MultiplyStage(const half* a, const half* b, int lane, MatmulSums<Tile>& sums) {
@@ -102,12 +114,11 @@ MK_DEVICE void MultiplyStage(const half* a, const half* b, int lane, MatmulSums<
     mk_u32 b_fragments[Tile::kColumnsOfFragments / 2][4];  // of two columns of 8
     MK_UNROLL
     for (int i = 0; i < Tile::kRowsOfFragments; ++i) {
-      LoadMatrix(a_fragments[i], a + ChunkOffset(i * 16 + lane % 16, step * 2 + lane / 16));
+      LoadFragmentA(a_fragments[i], a, i * 16, step, lane);
     }
     MK_UNROLL
     for (int j = 0; j < Tile::kColumnsOfFragments / 2; ++j) {
-      const int row = j * 16 + lane / 16 * 8 + lane % 8;
-      LoadMatrix(b_fragments[j], b + ChunkOffset(row, step * 2 + lane / 8 % 2));
+      LoadFragmentsB(b_fragments[j], b, j * 16, step, lane);
     }
     MK_UNROLL
     for (int i = 0; i < Tile::kRowsOfFragments; ++i) {

@@ -28,18 +28,18 @@ inline constexpr TileF16 kTilesF16[kTileCountF16] = {
     {32, 64, 1, 2, 4, 6},    // 64 threads, 24 KB
 };
 
-constexpr mk_i32 TileThreadsF16(const TileF16& tile) { return 32 * tile.warps_m * tile.warps_n; }
-constexpr mk_i32 TileSharedBytesF16(const TileF16& tile) {
-  return 2 * kTileDepthF16 * (tile.m + tile.n) * tile.stages;
-}
-
 // How many rows of tiles follow each other column by column, before the next ones: what they read
 // of x and W stays in the L2 cache meanwhile. 8 x 128 rows of x beside as many of W are 3 MB at
 // k = 768.
 inline constexpr mk_i32 kTileRasterF16 = 8;
 
-#if !defined(__CUDACC__)
-// Blocks of a grid; tiles in a row of blocks follow kTileRasterF16. REQUIRES m, n >= 1.
+#if !defined(__CUDACC__)  // NVRTC has no host functions
+constexpr mk_i32 TileThreadsF16(const TileF16& tile) { return 32 * tile.warps_m * tile.warps_n; }
+constexpr mk_i32 TileSharedBytesF16(const TileF16& tile) {
+  return 2 * kTileDepthF16 * (tile.m + tile.n) * tile.stages;
+}
+
+// Tiles of y, so blocks of the grid. REQUIRES m, n >= 1.
 constexpr mk_i64 TileBlocksF16(const TileF16& tile, mk_i64 m, mk_i64 n) {
   return ((m + tile.m - 1) / tile.m) * ((n + tile.n - 1) / tile.n);
 }

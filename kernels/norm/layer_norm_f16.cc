@@ -19,13 +19,11 @@ constexpr int64_t kMaxRows = (int64_t{1} << 31) - 1;  // a grid's x
 constexpr int64_t kMaxChannels = 4096;
 constexpr uintptr_t kVectorBytes = 16;
 
-bool IsAligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % kVectorBytes == 0;
-}
-
 bool TakesVectors(const LayerNormF16Params& p) {
-  return p.channels % 8 == 0 && IsAligned(p.x) && IsAligned(p.residual) && IsAligned(p.sum) &&
-         IsAligned(p.weight) && IsAligned(p.bias) && IsAligned(p.y);
+  return p.channels % 8 == 0 && IsAligned(p.x, kVectorBytes) &&
+         IsAligned(p.residual, kVectorBytes) && IsAligned(p.sum, kVectorBytes) &&
+         IsAligned(p.weight, kVectorBytes) && IsAligned(p.bias, kVectorBytes) &&
+         IsAligned(p.y, kVectorBytes);
 }
 
 struct Variant {

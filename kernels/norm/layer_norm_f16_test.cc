@@ -38,8 +38,8 @@ class Problem {
   Problem(EmulatedContext& context, const LayerNormF16Shape& shape, const Fused& fused = {},
           float low = -1, float high = 1)
       : context_(context),
-        kernels_(
-            *LayerNormF16Kernels::Load(context.host(), context.Module(mk_emulated_layer_norm_f16_kernels))),
+        kernels_(*LayerNormF16Kernels::Load(context.host(),
+                                            context.Module(mk_emulated_layer_norm_f16_kernels))),
         fused_(fused),
         rows_(shape.rows),
         channels_(shape.channels),

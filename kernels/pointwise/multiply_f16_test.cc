@@ -25,8 +25,8 @@ using testing::ToHalves;
 struct Problem {
   Problem(EmulatedContext& context, int64_t count, int64_t offset = 0)
       : context(context),
-        kernels(
-            *MultiplyF16Kernels::Load(context.host(), context.Module(mk_emulated_multiply_f16_kernels))),
+        kernels(*MultiplyF16Kernels::Load(context.host(),
+                                          context.Module(mk_emulated_multiply_f16_kernels))),
         count(count),
         offset(offset),
         a(ToHalves(Generate("a", 1, count + offset, -300, 300))),

@@ -25,7 +25,8 @@ struct GlobalAveragePoolF16Kernels {
   Kernel<GlobalAveragePoolF16Launch> any;
   Kernel<GlobalAveragePoolF16Launch> combine;
 
-  // Only during create. `module` is mk_images_global_average_pool_f16_kernels, or its emulated twin.
+  // Only during create. `module` is mk_images_global_average_pool_f16_kernels, or its emulated
+  // twin.
   static Result<GlobalAveragePoolF16Kernels> Load(const Host& host, const DeviceModule& module);
 };
 

@@ -1,7 +1,6 @@
 // vmamba-pico on all 10,000 test images of Fashion-MNIST, as Debian's package dataset-fashion-mnist
 // installs them, against PyTorch's logits.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,42 +11,23 @@
 
 #include "kernels/testing/compare.h"
 #include "kernels/testing/golden.h"
+#include "packs/vmamba/testing/fashion_mnist.h"
 #include "packs/vmamba/testing/fixture.h"
 
 namespace mk::vmamba {
 namespace {
 
-constexpr char kFolder[] = "/usr/share/datasets/fashion-mnist/";
-constexpr int64_t kImages = 10000;
-constexpr int64_t kSide = 28;
+constexpr int64_t kImages = kTestImages;
+constexpr int64_t kSide = kTestImageSide;
 constexpr int64_t kClasses = 10;
 constexpr int64_t kMaxDifferingPredictions = 5;
-
-// The content of one IDX file behind its header; empty, with a failure that names the package, when
-// it cannot be read.
-std::vector<uint8_t> ReadIdx(const std::string& name, size_t header_bytes, size_t content_bytes) {
-  const std::string path = kFolder + name;
-  gzFile file = gzopen(path.c_str(), "rb");
-  std::vector<uint8_t> bytes(header_bytes + content_bytes);
-  int read = -1;
-  if (file != nullptr) {
-    read = gzread(file, bytes.data(), static_cast<unsigned>(bytes.size()));
-    gzclose(file);
-  }
-  if (read != static_cast<int>(bytes.size())) {
-    ADD_FAILURE() << "cannot read " << path << ": install the package dataset-fashion-mnist";
-    return {};
-  }
-  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header_bytes));
-  return bytes;
-}
 
 int64_t ArgMax(const float* logits) { return std::max_element(logits, logits + kClasses) - logits; }
 
 TEST(Accuracy, EqualsPyTorchOnAllTestImages) {
-  const std::vector<uint8_t> images =
-      ReadIdx("t10k-images-idx3-ubyte.gz", 16, kImages * kSide * kSide);
-  const std::vector<uint8_t> labels = ReadIdx("t10k-labels-idx1-ubyte.gz", 8, kImages);
+  const FashionMnist set = ReadFashionMnist();
+  const std::vector<uint8_t>& images = set.images;
+  const std::vector<uint8_t>& labels = set.labels;
   ASSERT_FALSE(images.empty() || labels.empty());
   const auto golden =
       testing::GoldenFile::Read(std::string(kGoldenFolder) + "pico_test_logits.safetensors");

@@ -9,7 +9,7 @@
 
 namespace mk::vmamba {
 
-// Exactly what one load allocates.
+// Exactly what one load allocates on the CPU device. On others less: matrices are fp16 there.
 int64_t WeightsBytes(const Description& description);
 
 // What one pass over an input of height x width takes at most, the input itself not counted, on a
@@ -25,9 +25,15 @@ int64_t WeightsBytes(const Description& description);
 //   down    the gathered panels of its convolution
 int64_t NetworkScratchBytes(const Description& description, int64_t height, int64_t width);
 
+// The same on a device that launches kernels (device_network.h): fp16 maps, whole, each rounded up
+// to 256 bytes; inputs and outputs lie there too, as bytes.
+int64_t DeviceNetworkScratchBytes(const Description& description, int64_t height, int64_t width);
+
 // What any request takes at most: an input of max_input_pixels and, beside it, the larger of the
 // network's scratch and that of decoding and resizing an image of max_encoded_pixels.
 int64_t ScratchBytes(const Description& description);
+// The same on a device that launches kernels, for images of max_encoded_pixels, encoded or not.
+int64_t DeviceScratchBytes(const Description& description);
 
 }  // namespace mk::vmamba
 

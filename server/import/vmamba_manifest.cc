@@ -45,12 +45,13 @@ Manifest MakeManifest(const VMambaImported& result, const ManifestFacts& facts) 
   manifest.set_name(result.name);
   manifest.set_version(result.version);
   *manifest.mutable_code() = facts.code;
-  manifest.add_devices("cpu");
+  for (const char* device : {"cpu", "cuda"}) manifest.add_devices(device);
   AddTensor(manifest.mutable_inputs(), "image", "UINT8", {-1, -1, -1}, true);
   AddTensor(manifest.mutable_inputs(), "encoded_image", "BYTES", {1}, true);
   AddTensor(manifest.mutable_outputs(), "logits", "FP32", {facts.classes}, false);
   manifest.mutable_memory()->set_weights_bytes(facts.memory.weights_bytes);
   manifest.mutable_memory()->set_scratch_bytes(facts.memory.scratch_bytes);
+  manifest.mutable_memory()->set_device_scratch_bytes(facts.memory.device_scratch_bytes);
   manifest.set_lanes(facts.lanes);
   for (const auto& [key, value] : result.parameters) (*manifest.mutable_parameters())[key] = value;
   manifest.set_labels_file(kLabelsFile);

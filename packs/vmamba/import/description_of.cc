@@ -73,7 +73,8 @@ Result<Description> DescriptionOf(const Parameters& parameters) {
 
 DeclaredMemory DeclareMemory(const Description& description) {
   return {static_cast<uint64_t>(WeightsBytes(description)),
-          static_cast<uint64_t>(ScratchBytes(description))};
+          static_cast<uint64_t>(ScratchBytes(description)),
+          static_cast<uint64_t>(DeviceScratchBytes(description))};
 }
 
 }  // namespace mk::vmamba

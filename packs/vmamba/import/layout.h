@@ -57,10 +57,12 @@ CheckpointLayout ReadLayout(const std::vector<StoredTensorSpec>& tensors,
 // ParseDescription.
 Result<Description> DescriptionOf(const std::map<std::string, std::string>& parameters);
 
-// What a manifest declares for it: the pack's own WeightsBytes and ScratchBytes.
+// What a manifest declares for it: the pack's own WeightsBytes, ScratchBytes and
+// DeviceScratchBytes.
 struct DeclaredMemory {
   uint64_t weights_bytes = 0;
   uint64_t scratch_bytes = 0;  // per lane
+  uint64_t device_scratch_bytes = 0;
 };
 DeclaredMemory DeclareMemory(const Description& description);
 
