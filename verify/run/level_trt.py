@@ -69,7 +69,8 @@ def build(job: Job, trtexec: str, trt: str, configuration: str, onnx: Path) -> d
     log.unlink(missing_ok=True)
     engine = engine_of(job, configuration)
     engine.unlink(missing_ok=True)
-    argv = [trtexec, f"--onnx={onnx}", f"--saveEngine={engine}", "--skipInference", f"--builderOptimizationLevel={job.trt_level}", *extra]
+    only_build = "--buildOnly" if trt.startswith(("8.4", "8.5")) else "--skipInference"
+    argv = [trtexec, f"--onnx={onnx}", f"--saveEngine={engine}", only_build, f"--builderOptimizationLevel={job.trt_level}", *extra]
     if job.spec.trt_shapes:
         argv.append(f"--shapes={job.spec.trt_shapes}")
     caps = child.Caps(job.build_seconds, job.caps.memory_bytes, job.caps.floor_bytes, job.caps.network)

@@ -202,6 +202,16 @@ class Children(Folders):
         self.assertEqual((server.facts, server.ask("abc")), ({"a": 1}, {"n": 4}))
         self.assertTrue(server.close().ok)
 
+    def test_the_cap_of_a_server_is_that_of_an_answer(self):
+        server = child.Server([sys.executable, "-c", self.SERVER % "import time; time.sleep(.4); print('{}', flush=True)"],
+                              child.Caps(seconds=5), self.place / "log")  # fmt: skip
+        server.child.since -= 4.8  # as if it had lived long
+        self.assertEqual([server.ask("x"), server.ask("x")], [{}, {}])
+        server.child.caps = child.Caps(seconds=0.1)
+        with self.assertRaises(child.Gone) as caught:
+            server.ask("x")
+        self.assertEqual(caught.exception.ended.cause, "timeout")
+
     def test_servers_that_break_off(self):
         for body, cause, text in (
             ("sys.exit(5)", "exited", ""),
@@ -495,6 +505,10 @@ class WholeRuns(Folders):
         words = self.go("--levels", "L1,L4", torch=self.fake_torch(), ours=self.fake_ours(), state=paces)
         self.assertEqual(words["L1 compile-plain"]["verdict"], "inconclusive")
         self.assertIn("clocks moved", words["L1 compile-plain"]["reason"])
+
+    def test_processes_of_their_own_for_each_block(self):
+        words = self.go("--levels", "L1,L4", "--alternate", "process", torch=self.fake_torch(seconds=0.002), ours=self.fake_ours())
+        self.assertIn("2.00 times our time", words["L1 compile-plain"]["reason"])
 
     def test_a_second_start_goes_on(self):
         torch, ours = self.fake_torch(), self.fake_ours()
