@@ -337,6 +337,38 @@ class Shapes(unittest.TestCase):
                 models.fill_shapes(self.free, given)
 
 
+class TrtFiles(Folders):
+    def test_outputs_as_trtexec_writes_them(self):
+        path = self.place / "out.json"
+        path.write_text('[\n  { "name" : "inf-nan"\n  , "dimensions" : "1x5"\n  , "values" : [ 1.5, -nan, inf, -inf, nan ]\n  }\n]\n')
+        values = level_trt.read_outputs(path)["inf-nan"].values()
+        self.assertEqual([str(v) for v in values], ["1.5", "nan", "inf", "-inf", "nan"])
+        for text in ("", "{", "[{}]", '[{"name": "a", "dimensions": "2", "values": [1]}]', '[{"name": "a", "dimensions": "x", "values": []}]'):
+            path.write_text(text)
+            with self.assertRaises(tensors.Malformed):
+                level_trt.read_outputs(path)
+
+    def test_times(self):
+        path = self.place / "times.json"
+        path.write_text('[\n  { "startEnqMs" : 1, "latencyMs" : 2.5, "endToEndMs" : 3 }\n, { "latencyMs" : 2 }\n]\n')
+        self.assertEqual(level_trt.read_times(path), [0.0025, 0.002])
+
+    def test_whole_numbers_stay_whole(self):
+        spec = models.ModelSpec("m", "x", "g", batch_dims=1)
+        job = Job(spec, None, {}, child.Caps())
+        golden = Tensor("I32", (2,), b"\1\0\0\0\2\0\0\0")
+        self.assertEqual(level_trt.as_golden(job, floats((1, 2), [1, 2]), golden), golden)
+        self.assertEqual(level_trt.as_golden(job, floats((1, 2), [1, 2.5]), golden).dtype, "F32")
+        self.assertEqual(level_trt.as_golden(job, floats((1, 2), [1, NAN]), None).shape, (2,))
+
+    def test_flags_follow_the_version(self):
+        self.assertEqual(level_trt.flags("trt-fp16", "10.3.0"), (["--fp16"], ""))
+        self.assertIsNone(level_trt.flags("trt-fp16", "11.4.1")[0])
+        self.assertEqual(level_trt.flags("trt-strong", "10.3.0")[0], ["--stronglyTyped"])
+        self.assertEqual(level_trt.flags("trt-strong", "11.4.1")[0], [])
+        self.assertIsNone(level_trt.flags("trt-strong", "8.6.1")[0])
+
+
 FAKE_TORCH = """
 import json, sys
 sys.path.insert(0, {here!r})
