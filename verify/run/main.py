@@ -285,8 +285,9 @@ def spec_of(args: argparse.Namespace) -> models.ModelSpec:
     if not args.golden or not args.golden.is_file():
         raise models.Refused("an .onnx file needs --golden: inputs of your own data and the answers of your reference")
     inputs = scan_inputs(path)
-    given = models.parse_shapes(args.shapes)
-    return models.of_onnx(path, models.fill_shapes(inputs, given), args.golden, bool(given))
+    shapes = models.fill_shapes(inputs, models.parse_shapes(args.shapes))
+    free = any(not dim.strip().isdigit() for one in inputs for dim in one["shape"].strip("[]").split(",") if dim.strip())
+    return models.of_onnx(path, shapes, args.golden, free)  # trtexec refuses shapes for a model that has none free
 
 
 def begin(args: argparse.Namespace, spec: models.ModelSpec) -> Job:

@@ -319,12 +319,12 @@ class Machine(Folders):
 
 
 class Shapes(unittest.TestCase):
-    free = [{"name": "image", "shape": "1x3xHxW"}, {"name": "mask", "shape": [1, 4]}]
+    free = [{"name": "image", "shape": "[1, 3, max_h, W]"}, {"name": "mask", "shape": "[1, 4]"}]
 
     def test_free_dims_are_asked_for_never_guessed(self):  # field case D23
         with self.assertRaises(models.Refused) as caught:
             models.fill_shapes(self.free, {})
-        self.assertIn("shapes needed for image (H, W of 1x3xHxW)", str(caught.exception))
+        self.assertIn("shapes needed for image (max_h, W of 1x3xmax_hxW)", str(caught.exception))
         given = models.parse_shapes(["image=1x3x224x224"])
         self.assertEqual(models.fill_shapes(self.free, given), {"image": [1, 3, 224, 224], "mask": [1, 4]})
 
@@ -541,6 +541,24 @@ class WholeRuns(Folders):
     def test_processes_of_their_own_for_each_block(self):
         words = self.go("--levels", "L1,L4", "--alternate", "process", torch=self.fake_torch(seconds=0.002), ours=self.fake_ours())
         self.assertIn("2.00 times our time", words["L1 compile-plain"]["reason"])
+
+    def test_a_bare_onnx_file(self):
+        onnx = self.place / "Detector v2.onnx"
+        onnx.write_text("onnx")
+        mk = self.script("mk", "print('{\"inputs\": [{\"name\": \"x\", \"type\": \"float\", \"shape\": \"[n]\"}]}')\n")
+        argv = [str(onnx), "--out", str(self.out), "--golden", str(self.golden), "--device", "cpu", "--passes", "5",
+                "--trtexec", self.fake_trt(ms=1.0), "--python", "/nowhere"]  # fmt: skip
+        with mock.patch.dict(os.environ, {"MK_PROGRAM": mk}), mock.patch("sys.stdout"), mock.patch("sys.stderr") as err, \
+                mock.patch.object(machine, "commit", lambda *_: "0123abc"):  # fmt: skip
+            self.assertEqual(verify.main(argv), 2)
+            self.assertIn("shapes needed for x (n of n)", str(err.mock_calls))
+            self.assertEqual(verify.main([*argv, "--shapes", "x=1"]), 0)
+        kept = {(r["level"], r["configuration"]): r for r in json.loads((self.out / "records.json").read_text())}
+        self.assertEqual(kept["L1", "compile"]["reason"]["class"], "no-pytorch-source")
+        self.assertIn("--shapes=x:1", kept["L2", "trt-fp32"]["command"])
+        self.assertEqual(kept["L4", "pack"]["reason"]["class"], "no-pack")
+        self.assertEqual(kept["L3", "trt-fp32"]["shapes"], "x 1")
+        self.assertIn("shape [1, 2], must be [2]", kept["L3", "trt-fp32"]["accuracy"]["why"])  # its golden has no batch
 
     def test_a_second_start_goes_on(self):
         torch, ours = self.fake_torch(), self.fake_ours()
