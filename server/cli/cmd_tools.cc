@@ -55,7 +55,7 @@ int Become(const Globals& globals, const std::string& script, std::vector<std::s
   setenv("MK_PROGRAM", program.c_str(), 1);  // for tools that start mk again
   execvp(kPython, argv.data());
   return ReportUsage(globals, std::string(kPython) + " cannot be started: " + std::strerror(errno),
-                     "mk verify and mk results need Python 3.8 or later, and nothing else of it.");
+                     "mk verify and mk results need Python 3.9 or later, and nothing else of it.");
 }
 
 void AddTool(CLI::App& app, Globals& globals, int* exit_code, const char* name, const char* about,
