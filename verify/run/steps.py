@@ -60,7 +60,7 @@ class Run:
         self.inputs: Path | None = Path(job.golden) if job.spec.onnx else None
         configurations = (job.spec.torch or ("compile",)) if "L1" in levels else ()
         steps = len(configurations) + ("L4" in levels) + 1
-        steps += len(level_trt.CONFIGURATIONS) * (("L2" in levels) + ("L3" in levels)) + (1 if "L2" in levels else 0)
+        steps += len(level_trt.CONFIGURATIONS) * (("L2" in levels) + ("L3" in levels))
         self.progress = Progress(steps)
         job.tick = self.progress.tick
 
