@@ -22,11 +22,12 @@ import io
 import json
 import os
 import platform
-import re
-import struct
 import subprocess
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).absolute().parent))
+from cubin import Malformed, read_cubin, spills_of  # noqa: E402
 
 TREE = Path(__file__).absolute().parent.parent
 # Toolkit -> package. One release of each that boards have met; JetPack 6.1 and 6.2 have 12.6, 7.0 has 13.0, 7.2 has 13.2.
@@ -45,7 +46,6 @@ SMS = ("87", "90", "101", "110")
 NOT_HERE = "not in this toolkit"
 COLUMNS = ("file", "kernel", "sm", "toolkit", "state", "registers", "spill_bytes", "stack_bytes", "shared_bytes", "code_bytes",
            "cubin_bytes", "note")  # fmt: skip
-REGCOUNT, FRAME_SIZE, SVAL = 0x2F, 0x11, 4  # of .nv.info: u8 format, u8 attribute, u16 size, payload
 
 
 def sms_of(toolkit: str) -> set[str]:
@@ -57,72 +57,6 @@ def sms_of(toolkit: str) -> set[str]:
     if version >= (13, 0):
         names.add("110")
     return names
-
-
-class Malformed(ValueError):
-    """Why bytes are no cubin."""
-
-
-def _text(table: bytes, at: int) -> str:
-    return table[at : table.index(b"\0", at)].decode()
-
-
-def read_cubin(data: bytes) -> dict[str, dict[str, int]]:
-    """Kernel -> {"registers", "stack_bytes", "shared_bytes", "code_bytes"} of an ELF file for a GPU. Raises Malformed."""
-    try:
-        if data[:4] != b"\x7fELF" or data[4] != 2:
-            raise Malformed("no 64-bit ELF file")
-        shoff, (entry, count, names_at) = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<HHH", data, 58)
-        sections = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + i * entry) for i in range(count)]
-        bytes_of = [b"" if s[1] == 8 else data[s[4] : s[4] + s[5]] for s in sections]  # 8: takes no bytes in the file
-        names = [_text(bytes_of[names_at], s[0]) for s in sections]
-        symbols = _symbols(sections, names, bytes_of)
-        out = {}
-        for name, section in zip(names, sections):
-            if name.startswith(".text."):
-                out[name[6:]] = {"registers": 0, "stack_bytes": 0, "shared_bytes": 0, "code_bytes": section[5]}
-        for name, section in zip(names, sections):
-            if name.startswith(".nv.shared.") and name[11:] in out:
-                out[name[11:]]["shared_bytes"] = section[5]
-        for name, body in zip(names, bytes_of):
-            if name == ".nv.info":
-                for attribute, symbol, value in _values(body):
-                    kernel = out.get(symbols.get(symbol, ""))
-                    if kernel is not None and attribute in (REGCOUNT, FRAME_SIZE):
-                        kernel["registers" if attribute == REGCOUNT else "stack_bytes"] = value
-    except (struct.error, IndexError, ValueError, UnicodeDecodeError) as error:
-        raise Malformed(str(error)) from None
-    if not out or not all(kernel["registers"] for kernel in out.values()):
-        raise Malformed("a kernel without a register count, or no kernel at all")
-    return out
-
-
-def _symbols(sections, names, bytes_of) -> dict[int, str]:
-    table, texts = bytes_of[names.index(".symtab")], bytes_of[names.index(".strtab")]
-    return {i: _text(texts, struct.unpack_from("<I", table, i * 24)[0]) for i in range(len(table) // 24)}
-
-
-def _values(body: bytes):
-    """(attribute, symbol, value) of the entries that tell a number of a symbol."""
-    at = 0
-    while at + 4 <= len(body):
-        form, attribute, size = struct.unpack_from("<BBH", body, at)
-        at += 4
-        if form == SVAL:
-            if size == 8:
-                yield (attribute, *struct.unpack_from("<II", body, at))
-            at += size
-
-
-def spills_of(log: str) -> dict[str, int]:
-    """Kernel -> bytes of spill stores and loads, by the assembler's words."""
-    out, kernel = {}, ""
-    for line in log.splitlines():
-        if found := re.search(r"Compiling entry function '(\w+)'", line):
-            kernel = found[1]
-        elif found := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line):
-            out[kernel] = int(found[1]) + int(found[2])
-    return out
 
 
 def library(folder: Path) -> ctypes.CDLL:
@@ -139,7 +73,9 @@ def compile_one(nvrtc: ctypes.CDLL, source: str, sm: str) -> tuple[bytes, str]:
     text = (TREE / source).read_bytes()
     if nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, source.encode(), 0, None, None):
         return b"", "nvrtcCreateProgram failed"
-    options = [b"-arch=sm_" + sm.encode(), b"-std=c++17", b"-I" + str(TREE).encode(), b"--ptxas-options=-v"]
+    # NVRTC takes no host functions: constexpr ones of a header that both sides read count as the device's.
+    options = [b"-arch=sm_" + sm.encode(), b"-std=c++17", b"-I" + str(TREE).encode(), b"--ptxas-options=-v",
+               b"--device-as-default-execution-space"]  # fmt: skip
     code = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(max(1, size.value))
@@ -159,7 +95,7 @@ def rows_of(source: str, sm: str, toolkit: str, cubin: bytes, log: str) -> list[
     base = dict.fromkeys(COLUMNS, "-") | {"file": source, "sm": sm, "toolkit": toolkit}
     if not cubin:
         first = next((line for line in log.splitlines() if "error" in line), log.strip()[:200] or "no word")
-        return [base | {"state": "failed", "note": first.strip()[:200]}]
+        return [base | {"state": "failed", "note": first.strip().replace(f"{TREE}/", "")[:200]}]
     try:
         kernels, spills = read_cubin(cubin), spills_of(log)
     except Malformed as error:
@@ -274,6 +210,9 @@ def markdown(rows: list[dict]) -> str:
                 one = mine.get((file, kernel, toolkit)) or mine.get((file, "-", toolkit))
                 cells.append(cell(one))
             out.append(f"| `{kernel}` | " + " | ".join(cells) + " |")
+    if spilled:
+        out += ["", "## What spills", "", "Bytes in the spill stores and loads of the code, and bytes of stack.", ""]
+        out += [f"- `{r['kernel']}`, sm_{r['sm']}, {r['toolkit']}: {r['spill_bytes']}, stack {r['stack_bytes']}" for r in spilled]
     out += ["", "## Drift", "", *drift(ok), ""]
     if failed:
         out += ["## What does not compile", ""] + [f"- `{r['file']}`, sm_{r['sm']}, {r['toolkit']}: {r['note']}" for r in failed] + [""]

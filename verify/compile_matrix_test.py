@@ -66,7 +66,8 @@ class Cubins(unittest.TestCase):
 class Tables(unittest.TestCase):
     def rows(self):
         rows = cm.rows_of("kernels/x.cu", "87", "12.6", elf({"mk_a": (79, 0, 0, 1024)}), "")
-        rows += cm.rows_of("kernels/x.cu", "87", "13.0", elf({"mk_a": (95, 8, 0, 2048)}), "")
+        log = "Compiling entry function 'mk_a' for\n 8 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads"
+        rows += cm.rows_of("kernels/x.cu", "87", "13.0", elf({"mk_a": (95, 8, 0, 2048)}), log)
         rows += cm.rows_of("kernels/x.cu", "110", "13.0", b"", "x.cu(3): error: no\n")
         rows += [dict.fromkeys(cm.COLUMNS, "-") | {"file": "kernels/x.cu", "sm": "110", "toolkit": "12.6", "state": cm.NOT_HERE}]
         return [{c: str(r[c]) for c in cm.COLUMNS} for r in rows]
@@ -77,7 +78,7 @@ class Tables(unittest.TestCase):
 
     def test_page(self):
         text = cm.markdown(self.rows())
-        self.assertIn("| `mk_a` | 79, 1.0 | 95, **spills -, stack 8**, 2.0 |", text)
+        self.assertIn("| `mk_a` | 79, 1.0 | 95, **spills 12, stack 8**, 2.0 |", text)
         self.assertIn("| `mk_a` | not in this toolkit | failed |", text)
         self.assertIn("- `mk_a`, sm_87: registers 79 (12.6), 95 (13.0)", text)
         self.assertIn("x.cu(3): error: no", text)

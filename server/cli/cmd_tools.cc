@@ -27,6 +27,18 @@ std::string OwnProgram() {
   return size > 0 ? std::string(path, static_cast<size_t>(size)) : "";
 }
 
+// The folder that `script` really stands in: a build's output tree links to parts of the checkout.
+std::string WithoutLinks(const std::string& folder, const std::string& script) {
+  char path[PATH_MAX];
+  if (realpath((folder + "/" + script).c_str(), path) == nullptr) return folder;
+  const std::string real = path;
+  if (real.size() <= script.size() + 1 ||
+      real.compare(real.size() - script.size(), script.size(), script) != 0) {
+    return folder;
+  }
+  return real.substr(0, real.size() - script.size() - 1);
+}
+
 // Becomes the tool; returns only where that fails.
 int Become(const Globals& globals, const std::string& script, std::vector<std::string> arguments) {
   const std::string program = OwnProgram();
@@ -43,7 +55,7 @@ int Become(const Globals& globals, const std::string& script, std::vector<std::s
   setenv("MK_PROGRAM", program.c_str(), 1);  // for tools that start mk again
   execvp(kPython, argv.data());
   return ReportUsage(globals, std::string(kPython) + " cannot be started: " + std::strerror(errno),
-                     "mk verify and mk results need Python 3.8 or later, and nothing else of it.");
+                     "mk verify and mk results need Python 3.9 or later, and nothing else of it.");
 }
 
 void AddTool(CLI::App& app, Globals& globals, int* exit_code, const char* name, const char* about,
@@ -64,7 +76,7 @@ std::string TreeWith(const std::string& script, const std::vector<std::string>& 
     while (!folder.empty()) {
       struct stat facts = {};
       if (stat((folder + "/" + script).c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
-        return folder;
+        return WithoutLinks(folder, script);
       }
       folder.resize(folder.rfind('/') == folder.npos ? 0 : folder.rfind('/'));
     }

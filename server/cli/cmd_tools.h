@@ -12,8 +12,9 @@ namespace mk::cli {
 void AddVerify(CLI::App& app, Globals& globals, int* exit_code);
 void AddResults(CLI::App& app, Globals& globals, int* exit_code);
 
-// The first of `starts` and the folders above each that holds `script` as a plain file; "" where
-// none does. Reads the file system only.
+// The first of `starts` and the folders above each that holds `script` as a plain file, with
+// symbolic links followed where the script keeps its place in the tree; "" where none does. Reads
+// the file system only.
 std::string TreeWith(const std::string& script, const std::vector<std::string>& starts);
 
 }  // namespace mk::cli

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 namespace mk::cli {
@@ -34,7 +38,8 @@ std::string Own() {
 }
 
 std::string Tree(const std::string& name) {
-  const std::string root = ::testing::TempDir() + name;
+  char real[PATH_MAX];
+  const std::string root = std::string(realpath(::testing::TempDir().c_str(), real)) + "/" + name;
   for (const char* folder : {"", "/results", "/verify", "/verify/run", "/deep", "/deep/down"}) {
     mkdir((root + folder).c_str(), 0755);
   }
@@ -49,6 +54,12 @@ TEST(TreeWith, LooksUpwardsInOrder) {
   EXPECT_EQ(TreeWith("results/render.py", {a + "/deep/down", b}), a);
   EXPECT_EQ(TreeWith("results/render.py", {"/", b + "/deep"}), b);
   EXPECT_EQ(TreeWith("deep", {a}), "");  // a folder is no script
+  // As Bazel's output tree has it: one folder of the checkout, linked.
+  const std::string built = ::testing::TempDir() + "built";
+  mkdir(built.c_str(), 0755);
+  EXPECT_TRUE(symlink((a + "/results").c_str(), (built + "/results").c_str()) == 0 ||
+              errno == EEXIST);
+  EXPECT_EQ(TreeWith("results/render.py", {built}), a);
   EXPECT_EQ(TreeWith("results/render.py", {"", "relative"}), "");
 }
 

@@ -4,7 +4,7 @@ import re
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 CODE = re.compile(r"`([^`]+)`")
-NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 TRANSLATED = re.compile(r"\.zh-CN(?=\.md)")
 
 

@@ -1,6 +1,6 @@
 """Python tests of the standard library alone, with the machine's own python3."""
 
-def mk_py_test(name, main, data = [], args = [], size = "small", tags = []):
+def mk_py_test(name, main, data = [], args = [], size = "small", tags = ["no_asan"]):
     """Runs `main` as a test.
 
     Args:
@@ -9,7 +9,7 @@ def mk_py_test(name, main, data = [], args = [], size = "small", tags = []):
       data: what it reads besides.
       args: behind the script's name.
       size: as everywhere.
-      tags: as everywhere; no_asan is added, since nothing of ours is linked.
+      tags: as everywhere; no_asan where no program of ours is started.
     """
     native.sh_test(
         name = name,
@@ -17,5 +17,5 @@ def mk_py_test(name, main, data = [], args = [], size = "small", tags = []):
         srcs = ["//tests/python:sh_python.sh"],
         args = ["$(location {})".format(main)] + args,
         data = [main] + data,
-        tags = tags + ["no_asan"],
+        tags = tags,
     )

@@ -48,20 +48,34 @@ constexpr int kMaxRuns = 1'000'000;
 
 const char* StoredName(mk_dtype dtype) {
   switch (dtype) {
-    case MK_DTYPE_BOOL: return "BOOL";
-    case MK_DTYPE_UINT8: return "U8";
-    case MK_DTYPE_UINT16: return "U16";
-    case MK_DTYPE_UINT32: return "U32";
-    case MK_DTYPE_UINT64: return "U64";
-    case MK_DTYPE_INT8: return "I8";
-    case MK_DTYPE_INT16: return "I16";
-    case MK_DTYPE_INT32: return "I32";
-    case MK_DTYPE_INT64: return "I64";
-    case MK_DTYPE_FP16: return "F16";
-    case MK_DTYPE_BF16: return "BF16";
-    case MK_DTYPE_FP32: return "F32";
-    case MK_DTYPE_FP64: return "F64";
-    default: return "";  // BYTES have no such form
+    case MK_DTYPE_BOOL:
+      return "BOOL";
+    case MK_DTYPE_UINT8:
+      return "U8";
+    case MK_DTYPE_UINT16:
+      return "U16";
+    case MK_DTYPE_UINT32:
+      return "U32";
+    case MK_DTYPE_UINT64:
+      return "U64";
+    case MK_DTYPE_INT8:
+      return "I8";
+    case MK_DTYPE_INT16:
+      return "I16";
+    case MK_DTYPE_INT32:
+      return "I32";
+    case MK_DTYPE_INT64:
+      return "I64";
+    case MK_DTYPE_FP16:
+      return "F16";
+    case MK_DTYPE_BF16:
+      return "BF16";
+    case MK_DTYPE_FP32:
+      return "F32";
+    case MK_DTYPE_FP64:
+      return "F64";
+    default:
+      return "";  // BYTES have no such form
   }
 }
 
@@ -96,12 +110,10 @@ class PackRunner {
   }
 
   json Facts() const {
-    return {{"runtime", absl::StrCat("mergekernel ", kVersion)},
-            {"device", device_->facts().name},
-            {"version", model_->sealed().manifest.version()},
-            {"digest", model_->sealed().digest},
-            {"includes", "preprocessing, copies in and out"},
-            {"build_seconds", load_seconds_}};
+    return {
+        {"runtime", absl::StrCat("mergekernel ", kVersion)}, {"device", device_->facts().name},
+        {"version", model_->sealed().manifest.version()},    {"digest", model_->sealed().digest},
+        {"includes", "preprocessing, copies in and out"},    {"build_seconds", load_seconds_}};
   }
 
   absl::StatusOr<json> Answer(const std::string& word, const std::string& argument) {
@@ -109,7 +121,8 @@ class PackRunner {
     int count = 0;
     if ((word != "time" && word != "cold") || !absl::SimpleAtoi(argument, &count) || count < 1 ||
         count > kMaxRuns) {
-      return absl::InvalidArgumentError(absl::StrCat("not understood: '", word, " ", argument, "'"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("not understood: '", word, " ", argument, "'"));
     }
     return Time(count, word == "cold");
   }
@@ -131,8 +144,8 @@ class PackRunner {
     MK_ASSIGN_OR_RETURN(model_,
                         LoadedModel::Create(std::move(sealed), *device_, services_, nullptr));
     const auto& manifest = model_->sealed().manifest;
-    MK_ASSIGN_OR_RETURN(scratch_, Arena::Create(*device_, model_->memory(),
-                                                manifest.memory().scratch_bytes()));
+    MK_ASSIGN_OR_RETURN(
+        scratch_, Arena::Create(*device_, model_->memory(), manifest.memory().scratch_bytes()));
     MK_ASSIGN_OR_RETURN(lane_, DeviceLane::Create(*device_, AllowsCapture(model_->pack())));
     MK_ASSIGN_OR_RETURN(golden_bytes_, ReadWhole(golden));
     MK_ASSIGN_OR_RETURN(cases_, ReadGolden(golden_bytes_, model_->signature()));
@@ -220,8 +233,8 @@ int Main(int argc, char** argv) {
   Say({{"ready", (*runner)->Facts()}});
   for (std::string line; std::getline(std::cin, line);) {
     const size_t space = line.find(' ');
-    const auto answer = (*runner)->Answer(line.substr(0, space),
-                                          space == line.npos ? "" : line.substr(space + 1));
+    const auto answer =
+        (*runner)->Answer(line.substr(0, space), space == line.npos ? "" : line.substr(space + 1));
     if (!answer.ok()) return Failed(answer.status());
     Say(*answer);
   }

@@ -130,6 +130,7 @@ class Child:
 
     def __init__(self, argv: list[str], caps: Caps, log: Path, env: dict[str, str] | None = None, pipes: bool = False):
         self.caps, self.log, self.began = caps, log, time.monotonic()
+        self.since = self.began  # the cap on time counts from here
         self.available_before = self.available_least = mem_available()
         self.peak = 0
         self.ended: Ended | None = None
@@ -155,7 +156,7 @@ class Child:
         self.peak = max(self.peak, here)
         available = mem_available()
         self.available_least = min(self.available_least, available)
-        if time.monotonic() - self.began > self.caps.seconds:
+        if time.monotonic() - self.since > self.caps.seconds:
             return self.end("timeout", f"not done within {self.caps.seconds:g} s")
         if self.caps.memory_bytes and here > self.caps.memory_bytes:
             return self.end("memory", f"{here >> 20} MiB resident, the cap is {self.caps.memory_bytes >> 20} MiB")
@@ -210,11 +211,14 @@ class Child:
 def run(argv: list[str], caps: Caps, log: Path, env: dict[str, str] | None = None, tick=None) -> Ended:
     """Runs a program to its end. `tick(seconds)` is called now and then."""
     child = Child(argv, caps, log, env)
-    while (ended := child.watch()) is None:
-        time.sleep(POLL_SECONDS)
-        if tick:
-            tick(time.monotonic() - child.began)
-    return ended
+    try:
+        while (ended := child.watch()) is None:
+            time.sleep(POLL_SECONDS)
+            if tick:
+                tick(time.monotonic() - child.began)
+        return ended
+    finally:
+        child.end("closed", "")  # nothing is left behind where the runner is interrupted
 
 
 class Gone(Exception):
@@ -235,14 +239,20 @@ class Server:
         self.refusal: dict | None = None
         if self.child.ended:
             raise Gone(self.child.ended)
-        first = self._answer()
+        try:
+            first = self._answer()
+        except BaseException:
+            self.child.end("closed", "")
+            raise
         self.facts = first.get("ready", {})
         if "ready" not in first:
             self.refusal = first
             self.close()
 
     def ask(self, line: str, quiet: bool = False) -> dict:
-        """The answer to one line. `quiet`: look seldom, so as not to disturb what is timed. Raises Gone."""
+        """The answer to one line, within the cap on time. `quiet`: look seldom, so as not to disturb what is timed. Raises
+        Gone."""
+        self.child.since = time.monotonic()
         try:
             self.child.process.stdin.write(line.encode() + b"\n")
             self.child.process.stdin.flush()
@@ -285,5 +295,9 @@ class Server:
             while self.child.watch() is None and time.monotonic() < limit:
                 time.sleep(POLL_SECONDS)
             self.child.end("closed", "")
-        self.child.process.stdout.close()
+        for pipe in (self.child.process.stdin, self.child.process.stdout):
+            try:
+                pipe.close()
+            except OSError:
+                pass  # what was not read by the child
         return self.child.ended

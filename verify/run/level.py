@@ -134,7 +134,7 @@ def try_server(job: Job, level: str, configuration: str, argv: list[str]) -> dic
     """Starts a server, has it answer the golden's cases, and ends it: one record with accuracy, peak memory, facts."""
     log = job.folder.log(f"{level}-{configuration}")
     log.unlink(missing_ok=True)
-    memory: dict = {}
+    server = None
     try:
         server = child.Server(argv, job.caps, log, job.env)
         if server.refusal:
@@ -154,6 +154,9 @@ def try_server(job: Job, level: str, configuration: str, argv: list[str]) -> dic
         return job.record(level, configuration, outcome="failed", reason=why_ended(gone.ended, log), memory=gone.ended.memory)
     except (Malformed, OSError) as error:
         return job.failed(level, configuration, "protocol", str(error))
+    finally:
+        if server:
+            server.close()
     facts = server.facts
     return job.record(level, configuration, runtime=facts.get("runtime", "-"), facts=facts, memory=memory,
                       accuracy=job.judge(answers), command=" ".join(argv))  # fmt: skip

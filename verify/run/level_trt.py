@@ -7,15 +7,16 @@ ModelOpt's AutoCast in a strongly typed network, from TensorRT 10 on.
 
 from __future__ import annotations
 
+import array
 import json
-import math
+import re
 import tempfile
 from pathlib import Path
 
 import child
 import trtlog
 from level import Job, program
-from tensors import Malformed, Tensor, cases_of, count_of, floats, read
+from tensors import CODES, FLOATS, Malformed, Tensor, cases_of, count_of, floats, read
 
 CONFIGURATIONS = ("trt-fp32", "trt-fp16", "trt-strong")
 PLACES = ("/usr/src/tensorrt/bin/trtexec", "/usr/local/tensorrt/bin/trtexec", "/opt/tensorrt/bin/trtexec")
@@ -52,7 +53,7 @@ def autocast(job: Job, python: str, onnx: Path) -> tuple[Path | None, dict | Non
     out = job.folder.work("model.autocast.onnx")
     if not python or not child.run([python, "-c", "import modelopt.onnx.autocast"], child.Caps(seconds=180), log).ok:
         return None, job.skipped("L2", "trt-strong", "tool-missing", "ModelOpt's AutoCast (nvidia-modelopt[onnx]) is not in the Python of level 1")
-    argv = [python, "-m", "modelopt.onnx.autocast", "--onnx_path", str(onnx), "--output_path", str(out), "--low_precision_type", "fp16"]
+    argv = [python, "-m", "modelopt.onnx.autocast", "--onnx_path", str(onnx), "--output_path", str(out), "--low_precision_type", "fp16", "--keep_io_types"]
     ended = child.run(argv, job.caps, log, tick=job.tick)
     if ended.ok and out.exists():
         return out, None
@@ -69,7 +70,8 @@ def build(job: Job, trtexec: str, trt: str, configuration: str, onnx: Path) -> d
     log.unlink(missing_ok=True)
     engine = engine_of(job, configuration)
     engine.unlink(missing_ok=True)
-    argv = [trtexec, f"--onnx={onnx}", f"--saveEngine={engine}", "--skipInference", f"--builderOptimizationLevel={job.trt_level}", *extra]
+    only_build = "--buildOnly" if trt.startswith(("8.4", "8.5")) else "--skipInference"
+    argv = [trtexec, f"--onnx={onnx}", f"--saveEngine={engine}", only_build, f"--builderOptimizationLevel={job.trt_level}", *extra]
     if job.spec.trt_shapes:
         argv.append(f"--shapes={job.spec.trt_shapes}")
     caps = child.Caps(job.build_seconds, job.caps.memory_bytes, job.caps.floor_bytes, job.caps.network)
@@ -91,12 +93,15 @@ def engine_of(job: Job, configuration: str) -> Path:
 
 
 def read_outputs(path: Path) -> dict[str, Tensor]:
-    """trtexec's --exportOutput: [{"name", "dimensions": "1x10", "values": [...]}]. Raises Malformed."""
+    """trtexec's --exportOutput: [{"name", "dimensions": "1x10", "values": [...]}], six digits a number, and nan and inf as C++
+    prints them, which is no JSON. Raises Malformed."""
     try:
         out = {}
-        for one in json.loads(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"(?<=[\[, ])-?nan(?=[, \]])", "NaN", re.sub(r"(?<=[\[, -])inf(?=[, \]])", "Infinity", text))
+        for one in json.loads(text):
             shape = tuple(int(d) for d in str(one["dimensions"]).split("x"))
-            values = [float(v) if v is not None else math.nan for v in one["values"]]
+            values = [float(v) for v in one["values"]]
             if count_of(shape) != len(values):
                 raise Malformed(f"{path.name}: {len(values)} values for {one['dimensions']}")
             out[one["name"]] = floats(shape, values)
@@ -113,10 +118,14 @@ def read_times(path: Path) -> list[float]:
         raise Malformed(f"{path.name}: {error}") from None
 
 
-def unbatched(job: Job, tensor: Tensor) -> Tensor:
-    """Without the leading dims of 1 that the golden has not."""
+def as_golden(job: Job, tensor: Tensor, golden: Tensor | None) -> Tensor:
+    """Without the leading dims of 1 that the golden has not, and as whole numbers where the golden has such."""
     drop = job.spec.batch_dims
-    return Tensor(tensor.dtype, tensor.shape[drop:], tensor.data) if all(d == 1 for d in tensor.shape[:drop]) else tensor
+    shape = tensor.shape[drop:] if all(d == 1 for d in tensor.shape[:drop]) else tensor.shape
+    values = tensor.values() if golden is not None and golden.dtype not in FLOATS else []
+    if values and all(v == v and v.is_integer() and abs(v) < 2**24 for v in values):
+        return Tensor(golden.dtype, shape, array.array(CODES[golden.dtype], map(int, values)).tobytes())
+    return Tensor(tensor.dtype, shape, tensor.data)
 
 
 class Engine:
@@ -141,6 +150,7 @@ class Engine:
     def answers(self) -> tuple[dict[str, Tensor], child.Ended]:
         """The answers to all cases, and how the last run ended (the first that failed)."""
         out, ended = {}, None
+        golden = cases_of(read(self.job.golden)[0])
         with tempfile.TemporaryDirectory(dir=self.job.folder.work("")) as place:
             for k in range(len(self.cases)):
                 path = Path(place) / "out.json"
@@ -149,7 +159,7 @@ class Engine:
                 if not ended.ok:
                     break
                 for name, tensor in read_outputs(path).items():
-                    out[f"case{k}.output.{name}"] = unbatched(self.job, tensor)
+                    out[f"case{k}.output.{name}"] = as_golden(self.job, tensor, golden[k]["output"].get(name))
         return out, ended
 
     def __call__(self, passes: int, cold: bool) -> list[float]:
@@ -173,7 +183,7 @@ def accuracy(job: Job, trtexec: str, trt: str, configuration: str, inputs: Path)
     engine.log.unlink(missing_ok=True)
     try:
         answers, ended = engine.answers()
-    except Malformed as error:
+    except (Malformed, OverflowError) as error:
         return job.failed("L3", configuration, "output-not-read", str(error))
     more = {"runtime": f"TensorRT {trt or 'of a version not told'}", "memory": ended.memory,
             "facts": {"scope": "the engine with copies in and out, as a CUDA graph"}}  # fmt: skip

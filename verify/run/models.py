@@ -63,12 +63,11 @@ def parse_shapes(texts: list[str]) -> dict[str, list[int]]:
 
 
 def fill_shapes(inputs: list[dict], given: dict[str, list[int]]) -> dict[str, list[int]]:
-    """The shapes of all inputs of an ONNX file (`mk scan --json`: name, shape as "1x3xHxW" or a list), free dims filled
-    from `given`. Never guesses: raises Refused naming what is needed, or what does not fit."""
+    """The shapes of all inputs of an ONNX file (`mk scan --json`: name, shape as "[1, 3, H, W]"), free dims filled from
+    `given`. Never guesses: raises Refused naming what is needed, or what does not fit."""
     out, missing = {}, []
     for one in inputs:
-        dims = one["shape"] if isinstance(one["shape"], list) else [d for d in str(one["shape"]).strip("[]").replace("x", ",").split(",") if d]
-        dims = [str(d).strip() for d in dims]
+        dims = [dim.strip() for dim in one["shape"].strip("[]").split(",") if dim.strip()]
         name = one["name"]
         if name in given:
             if len(given[name]) != len(dims):
