@@ -9,6 +9,7 @@
 #include "kernels/conv/depthwise_f16.h"
 #include "kernels/device/image.h"
 #include "kernels/image/resize_normalize_f16.h"
+#include "kernels/linear/feed_forward_f16.h"
 #include "kernels/linear/linear_f16.h"
 #include "kernels/linear/row_stats_f16.h"
 #include "kernels/norm/layer_norm_f16.h"
@@ -21,6 +22,7 @@ struct DeviceCode {
   const DeviceModule* conv3x3;
   const DeviceModule* cross_scan;
   const DeviceModule* depthwise;
+  const DeviceModule* feed_forward;
   const DeviceModule* global_average_pool;
   const DeviceModule* layer_norm;
   const DeviceModule* linear;
@@ -36,6 +38,7 @@ struct DeviceKernels {
   Conv3x3F16Kernels conv3x3;
   CrossScanF16Kernels cross_scan;
   DepthwiseF16Kernels depthwise;
+  FeedForwardF16Kernels feed_forward;
   GlobalAveragePoolF16Kernels global_average_pool;
   LayerNormF16Kernels layer_norm;
   LinearF16Kernels linear;

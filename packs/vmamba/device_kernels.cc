@@ -16,6 +16,8 @@ Result<DeviceKernels> DeviceKernels::Load(const Host& host, const DeviceCode& co
   MK_TRY_ASSIGN(k.linear, LinearF16Kernels::Load(host, *code.linear, sms));
   MK_TRY_ASSIGN(k.resize_normalize, ResizeNormalizeF16Kernels::Load(host, *code.resize_normalize));
   MK_TRY_ASSIGN(k.row_stats, RowStatsF16Kernels::Load(host, *code.row_stats));
+  MK_TRY_ASSIGN(k.feed_forward,
+                FeedForwardF16Kernels::Load(host, *code.feed_forward, k.linear, k.row_stats));
   return k;
 }
 

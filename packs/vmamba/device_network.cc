@@ -4,8 +4,9 @@
 //   v = SiLU(dwconv3x3(u))                  one launch
 //   f = x_proj(v)                           one product for all directions
 //   y = LN(cross_scan(v, f)) z              scan, merge, norm and gate in one op
-//   x += out_proj(y)                        one product, residual and row statistics in its
-//   epilogue h = GELU(fc1(LN(x)));  x += fc2(h)      two products, as above
+//   x += out_proj(y)                        one product; residual, row statistics in its epilogue
+//
+//   x += fc2(GELU(fc1(LN(x))))              one launch, or two products as above
 //
 // so that no launch is only a norm, but for the statistics of a stage's first block.
 #include "packs/vmamba/device_network.h"
@@ -150,7 +151,19 @@ class Pass {
     return CrossScanF16(context_, k_.cross_scan, params);
   }
 
+  // In one launch where the op can and there are enough rows for it, else by two products, which
+  // need no statistics of their own.
   Status Mlp(int64_t stage, const DeviceBlock& block, const DeviceMap& x, Stats& stats) {
+    const FeedForwardF16Params fused = {
+        block.fc1.weight, block.fc1.norm_sums, block.fc1.bias, block.fc2.weight, block.fc2.bias,
+        x.data,           stats.rows,          x.tokens(),     x.channels,       d_.Hidden(stage),
+        kEpsilon,         Activation::kGelu};
+    MK_TRY(CheckFeedForwardF16(fused));
+    const FeedForwardF16Form form = ChooseFeedForwardF16(fused, k_.linear.sms);
+    if (form != FeedForwardF16Form::kSeparate) {
+      stats.groups = static_cast<mk_i32>(CeilDiv(x.channels, kStatsGroup));
+      return FeedForwardF16As(context_, k_.feed_forward, fused, form);
+    }
     const ScratchScope scope(context_);
     MK_TRY_ASSIGN(const DeviceMap hidden, NewMap(context_, x.height, x.width, d_.Hidden(stage)));
     Extras in;

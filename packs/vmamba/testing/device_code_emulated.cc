@@ -2,6 +2,7 @@
 #include "kernels/conv/conv3x3_f16_kernels_emulated.h"
 #include "kernels/conv/depthwise_f16_kernels_emulated.h"
 #include "kernels/image/resize_normalize_f16_kernels_emulated.h"
+#include "kernels/linear/feed_forward_f16_kernels_emulated.h"
 #include "kernels/linear/linear_f16_kernels_emulated.h"
 #include "kernels/linear/row_stats_f16_kernels_emulated.h"
 #include "kernels/norm/layer_norm_f16_kernels_emulated.h"
@@ -26,6 +27,7 @@ DeviceCode BuiltDeviceCode() {
   return {Emulated<mk_emulated_conv3x3_f16_kernels>(),
           Emulated<mk_emulated_cross_scan_f16_kernels>(),
           Emulated<mk_emulated_depthwise_f16_kernels>(),
+          Emulated<mk_emulated_feed_forward_f16_kernels>(),
           Emulated<mk_emulated_global_average_pool_f16_kernels>(),
           Emulated<mk_emulated_layer_norm_f16_kernels>(),
           Emulated<mk_emulated_linear_f16_kernels>(),
