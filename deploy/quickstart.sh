@@ -57,6 +57,14 @@ if ((install)); then
   echo "all there"
 fi
 
+# Without it the packs carry no device code; they run on the CPU all the same, and the build says so.
+step "CUDA compiler, for the packs' device code (no GPU is needed)"
+if ((install)); then
+  deploy/cuda-toolkit.sh || echo "left out: these packs will run on the CPU alone"
+else
+  echo "not looked for"
+fi
+
 step "Build (the first one takes several minutes)"
 export HOME=${HOME:-/root}
 flags=()

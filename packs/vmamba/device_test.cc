@@ -234,6 +234,9 @@ TEST(PicoPlanned, LaunchesAndMemoryAreThoseOfTheRealRun) {
   EXPECT_EQ(static_cast<uint64_t>(plan->launches_size()), launches);
   EXPECT_EQ(planned, bytes);
   EXPECT_EQ(plan->scratch_peak_bytes(), emulated.scratch_peak_bytes());
+  OpenModel pico = OpenModel::Pico();
+  EXPECT_EQ(PicoManifest().memory().device_scratch_bytes(),
+            static_cast<uint64_t>(DeviceScratchBytes(pico.model().description())));
   std::printf("pico planned: %d launches, %lu bytes, scratch %lu\n", plan->launches_size(),
               static_cast<unsigned long>(planned),
               static_cast<unsigned long>(plan->scratch_peak_bytes()));
