@@ -234,7 +234,7 @@ MK_DEVICE void WalkChunk(Walker<kOne>& w, int base, int count) {
   const CrossScanF16Params& p = w.p;
   const Channel& ch = w.ch;
   const Line& line = w.line;
-  float step[kChunk], x[kChunk];
+  float step[kChunk], x[kChunk];  // x becomes step x
   Steps<kOne, kFull>(p, ch, w.k, line, base, count, w.bias, step);
   const half* const from =
       p.x + static_cast<mk_i64>(line.token + base * line.token_step) * p.channels + ch.c;
@@ -248,20 +248,18 @@ MK_DEVICE void WalkChunk(Walker<kOne>& w, int base, int count) {
   };
   MK_UNROLL
   for (int i = 0; i < kChunk; ++i) {
-    x[i] = kFull || i < count ? ToFloat(Load(from + i * next)) : 0.0f;
+    x[i] = kFull || i < count ? step[i] * ToFloat(Load(from + i * next)) : 0.0f;
     w.sum += step[i];
   }
   if constexpr (kOne) {
     const float fields = LoadFields(p, ch, w.k, line, base, count, 0);
     MK_UNROLL
     for (int i = 0; i < kChunk; ++i) {
-      w.h = Fma(Exp2Approx(step[i] * w.a), w.h, step[i] * x[i] * Shuffle(fields, i));
+      w.h = Fma(Exp2Approx(step[i] * w.a), w.h, x[i] * Shuffle(fields, i));
       if constexpr (kOut) put(i, Shuffle(fields, kChunk + i) * w.h);
     }
   } else {
     float y[kChunk] = {};
-    MK_UNROLL
-    for (int i = 0; i < kChunk; ++i) x[i] *= step[i];
     const float* const a = p.a + static_cast<mk_i64>(w.k) * p.state * p.channels + ch.c;
     MK_NO_UNROLL
     for (int n = 0; n < p.state; ++n) {
