@@ -93,11 +93,11 @@ TEST(VMamba, DescribeAndCreateRefuseABrokenDescription) {
   EXPECT_EQ(VMamba::Create(host.services()).status().code(), MK_INVALID_ARGUMENT);
 }
 
-TEST(VMamba, CreateIsUnimplementedElsewhere) {
+TEST(VMamba, CreateElsewhereNeedsAHostThatLaunches) {
   ModelHost host(PicoParameters(), "", 1, "cuda");
   const Status status = VMamba::Create(host.services()).status();
   EXPECT_EQ(status.code(), MK_UNIMPLEMENTED);
-  EXPECT_EQ(status.message(), "vmamba: no code for device cuda");
+  EXPECT_EQ(status.message(), "host offers no mk.kernels/1: nothing to launch on");
 }
 
 // ---- Requests
