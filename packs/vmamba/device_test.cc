@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/device/arena.h"
-#include "core/device/emulated/emulated_device.h"
 #include "core/device/host_services.h"
+#include "core/device/testing/emulated_device.h"
 #include "core/loader/loaded_model.h"
 #include "core/loader/manifest.h"
 #include "core/loader/plan_pack.h"

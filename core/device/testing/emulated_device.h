@@ -1,8 +1,8 @@
 // A device that runs a pack's real device code on the CPU, by kernels/emulator: for tests only, so
 // that a whole model takes the CUDA path where there is no GPU. Slow, and strict: what the emulator
 // finds wrong fails the launch.
-#ifndef MERGEKERNEL_CORE_DEVICE_EMULATED_EMULATED_DEVICE_H_
-#define MERGEKERNEL_CORE_DEVICE_EMULATED_EMULATED_DEVICE_H_
+#ifndef MERGEKERNEL_CORE_DEVICE_TESTING_EMULATED_DEVICE_H_
+#define MERGEKERNEL_CORE_DEVICE_TESTING_EMULATED_DEVICE_H_
 
 #include <cstdint>
 #include <map>
@@ -41,4 +41,4 @@ std::unique_ptr<EmulatedDevice> NewEmulatedDevice(const EmulatedOptions& options
 
 }  // namespace mk
 
-#endif  // MERGEKERNEL_CORE_DEVICE_EMULATED_EMULATED_DEVICE_H_
+#endif  // MERGEKERNEL_CORE_DEVICE_TESTING_EMULATED_DEVICE_H_

@@ -1,5 +1,5 @@
 // The emulated device as the loader and the lanes use it.
-#include "core/device/emulated/emulated_device.h"
+#include "core/device/testing/emulated_device.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/device/emulated/emulated_device.h"
+#include "core/device/testing/emulated_device.h"
 
 #include <algorithm>
 #include <string_view>
