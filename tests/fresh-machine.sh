@@ -24,6 +24,9 @@ debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$folder/debootstrap-$
 # A real machine has the distribution's own sources; here they and the way to them are the host's.
 cp -a /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
 cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
+# Authorities of the host's own, where its way to the network needs them; the package ca-certificates takes them up.
+mkdir -p "$root/usr/local/share/ca-certificates"
+cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/" 2>/dev/null || true
 mount --bind /proc "$root/proc"
 mount --bind /dev "$root/dev"
 git clone -q . "$root/src"
