@@ -100,6 +100,7 @@ bazel_flags=()
 unshare --user --mount true 2>/dev/null || bazel_flags+=(--spawn_strategy=local)
 
 check "rooms: includes keep to tests/rooms/rooms.txt" python3 tests/rooms/rooms_test.py .
+check "layers: includes keep to direct dependencies" python3 tests/rooms/layers_test.py .
 check "format: clang-format changes nothing" tests/format.sh --check
 check "repository: the README's links, tables and commands are there" python3 tests/docs/docs_test.py .
 bazel_tests "tests" "$pattern"
