@@ -270,8 +270,8 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Create(
   const std::string& kind = device.facts().kind;
   const std::string named = kind == "emulated" || kind == "planning" ? "cuda" : kind;
   if (std::find(devices.begin(), devices.end(), named) == devices.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("manifest: devices do not name '", named, "', which this is"));
+    return absl::InvalidArgumentError(absl::StrCat("manifest: devices do not name '", named,
+                                                   "', but only ", absl::StrJoin(devices, ", ")));
   }
   auto loaded = std::unique_ptr<LoadedModel>(new LoadedModel(std::move(sealed), device));
   MK_ASSIGN_OR_RETURN(loaded->library_, PackLibrary::Load(*loaded->sealed_));
