@@ -114,8 +114,7 @@ TEST_F(ModelDeviceTest, APackOfAbi10StillLoadsOnTheCpuAndIsRefusedElsewhere) {
   EXPECT_TRUE(status.ok()) << status;
   const auto device = NewDevice();
   const auto refused = Load(spec, *device);
-  EXPECT_NE(refused.status().message().find("devices do not name 'cuda'"),
-            absl::string_view::npos)
+  EXPECT_NE(refused.status().message().find("devices do not name 'cuda'"), absl::string_view::npos)
       << refused.status();
 }
 

@@ -84,8 +84,7 @@ TEST_F(PlanTest, RefusesByName) {
   bare.manifest.clear_golden();
   bare.small.clear();
   ExpectSays(Plan(bare, {}).status(), "no golden case to take shapes from");
-  ExpectSays(Plan(FixtureSpec("create_fails"), With("X=1")).status(),
-             "devices do not name 'cuda'");
+  ExpectSays(Plan(FixtureSpec("create_fails"), With("X=1")).status(), "devices do not name 'cuda'");
 }
 
 TEST_F(PlanTest, AnInputsTextIsNameAndDims) {
