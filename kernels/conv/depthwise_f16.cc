@@ -19,23 +19,8 @@ constexpr int64_t kStrip = 4;
 constexpr uint32_t kThreads = 256;
 
 bool TakesFours(const DepthwiseF16Params& p) {
-  const auto address = [](const void* q) { return reinterpret_cast<uintptr_t>(q); };
-  return p.channels % 4 == 0 && (address(p.x) | address(p.y)) % 8 == 0 &&
-         (address(p.weight) | address(p.bias)) % 16 == 0;
-}
-
-double Activated(Activation activation, double v) {
-  switch (activation) {
-    case Activation::kNone:
-      return v;
-    case Activation::kRelu:
-      return v < 0 ? 0 : v;
-    case Activation::kGelu:
-      return 0.5 * v * std::erfc(-v * std::sqrt(0.5));
-    case Activation::kSilu:
-      return v / (1 + std::exp(-v));
-  }
-  return v;
+  return p.channels % 4 == 0 && IsAligned(p.x, 8) && IsAligned(p.y, 8) && IsAligned(p.weight, 16) &&
+         IsAligned(p.bias, 16);
 }
 
 }  // namespace
@@ -114,7 +99,7 @@ void DepthwiseF16Cpu(const DepthwiseF16Params& p) {
           sum += double(device::HalfBitsToFloat(x.bits)) * p.weight[tap * p.channels + c];
         }
         p.y[(i * p.width + j) * p.channels + c].bits =
-            device::FloatToHalfBits(static_cast<float>(Activated(p.activation, sum)));
+            device::FloatToHalfBits(static_cast<float>(ActivateExactly(p.activation, sum)));
       }
     }
   }

@@ -11,20 +11,6 @@
 namespace mk {
 namespace {
 
-double Activated(Activation activation, double v) {
-  switch (activation) {
-    case Activation::kNone:
-      return v;
-    case Activation::kRelu:
-      return v < 0 ? 0 : v;
-    case Activation::kGelu:
-      return 0.5 * v * std::erfc(-v * std::sqrt(0.5));
-    case Activation::kSilu:
-      return v / (1 + std::exp(-v));
-  }
-  return NAN;
-}
-
 struct MeanAndScale {
   double mean = 0, rstd = 1;
 };
@@ -121,7 +107,7 @@ void FinishRowF16Cpu(const EpilogueF16& e, int64_t i, int64_t n, const std::vect
   for (int64_t j = 0; j < n; ++j) {
     double v = sums[static_cast<size_t>(j)];
     if (e.norm_stats != nullptr) v = norm.rstd * (v - norm.mean * e.norm_sums[j]);
-    v = Activated(e.activation, e.scale * v + (e.bias != nullptr ? e.bias[j] : 0.0));
+    v = ActivateExactly(e.activation, e.scale * v + (e.bias != nullptr ? e.bias[j] : 0.0));
     const int64_t at = i * n + j;
     if (e.residual != nullptr) v += device::HalfBitsToFloat(e.residual[at].bits);
     if (e.y != nullptr) {

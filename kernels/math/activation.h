@@ -56,6 +56,22 @@ inline float Activate(float x) {
   return x;
 }
 
+// The activation in double, by its definition: what twins and tests of 16-bit and vector code are
+// held against.
+inline double ActivateExactly(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return x < 0 ? 0 : x;
+    case Activation::kGelu:
+      return 0.5 * x * std::erfc(-x * std::sqrt(0.5));
+    case Activation::kSilu:
+      return x / (1 + std::exp(-x));
+  }
+  return x;
+}
+
 inline bool IsActivation(Activation activation) {
   return static_cast<mk_u32>(activation) <= static_cast<mk_u32>(Activation::kSilu);
 }

@@ -41,20 +41,6 @@ Variant Choose(const LayerNormF16Kernels& k, const LayerNormF16Params& p) {
   return {k.wide, kThreads / 32};
 }
 
-double Activated(Activation activation, double v) {
-  switch (activation) {
-    case Activation::kNone:
-      return v;
-    case Activation::kRelu:
-      return v < 0 ? 0 : v;
-    case Activation::kGelu:
-      return 0.5 * v * std::erfc(-v * std::sqrt(0.5));
-    case Activation::kSilu:
-      return v / (1 + std::exp(-v));
-  }
-  return v;
-}
-
 }  // namespace
 
 Result<LayerNormF16Kernels> LayerNormF16Kernels::Load(const Host& host,
@@ -136,7 +122,8 @@ void LayerNormF16Cpu(const LayerNormF16Params& p) {
         1 / std::sqrt(variance / static_cast<double>(p.channels) + double(p.epsilon));
     for (int64_t c = 0; c < p.channels; ++c) {
       const double bias = p.bias != nullptr ? p.bias[c] : 0;
-      p.y[row + c] = write(Activated(p.activation, (s[c] - mean) * scale * p.weight[c] + bias));
+      p.y[row + c] =
+          write(ActivateExactly(p.activation, (s[c] - mean) * scale * p.weight[c] + bias));
     }
   }
 }

@@ -14,8 +14,7 @@ constexpr uint32_t kThreads = 256;
 constexpr int64_t kMaxCount = int64_t{1} << 38;  // of blocks of 256: 2^30
 
 bool TakesVectors(const MultiplyF16Params& p) {
-  const auto address = [](const void* q) { return reinterpret_cast<uintptr_t>(q); };
-  return (address(p.a) | address(p.b) | address(p.y)) % 16 == 0;
+  return IsAligned(p.a, 16) && IsAligned(p.b, 16) && IsAligned(p.y, 16);
 }
 
 }  // namespace

@@ -86,8 +86,7 @@ Status GlobalAveragePoolF16(Context& context, const GlobalAveragePoolF16Kernels&
   MK_TRY(CheckGlobalAveragePoolF16(params));
   GlobalAveragePoolF16Launch launch = {params, nullptr, Groups(params.rows)};
   const bool whole = launch.groups == 1;
-  const bool pairs =
-      params.channels % 2 == 0 && reinterpret_cast<uintptr_t>(params.x) % sizeof(mk_u32) == 0;
+  const bool pairs = params.channels % 2 == 0 && IsAligned(params.x, sizeof(mk_u32));
   const ScratchScope scope(context);
   if (!whole) {
     MK_TRY_ASSIGN(launch.partials, context.Scratch<float>(launch.groups * params.channels));

@@ -181,11 +181,10 @@ Status CheckCrossScanF16(const CrossScanF16Params& p) {
     return InvalidArgument(op + ": epsilon " + std::to_string(p.epsilon) +
                            " is not finite and >= 0");
   }
-  const auto address = [](const void* q) { return reinterpret_cast<uintptr_t>(q); };
-  if (address(p.dt_weight) % 16 != 0) {
+  if (!IsAligned(p.dt_weight, 16)) {
     return InvalidArgument(op + ": dt_weight is not aligned to 16 bytes");
   }
-  if ((address(p.projected) | address(p.y) | address(p.gate)) % 4 != 0) {
+  if (!IsAligned(p.projected, 4) || !IsAligned(p.y, 4) || !IsAligned(p.gate, 4)) {
     return InvalidArgument(op + ": projected, y or gate is not aligned to 4 bytes");
   }
   if (p.x == p.y) return InvalidArgument(op + ": y is x");
