@@ -73,20 +73,7 @@ Status Prepare(Context& context, const Preprocessing& preprocessing, const Prepa
   ResizeNormalizeParams params = {};
   params.image = pixels;
   params.y = input;
-  params.height = plan.image.height;
-  params.width = plan.image.width;
-  params.channels = plan.image.channels;
-  params.resized_height = plan.resized_height;
-  params.resized_width = plan.resized_width;
-  params.crop_top = plan.crop_top;
-  params.crop_left = plan.crop_left;
-  params.crop_height = plan.crop_height;
-  params.crop_width = plan.crop_width;
-  params.pad = preprocessing.pad;
-  params.out_channels = preprocessing.channels;
-  std::copy(preprocessing.mean, preprocessing.mean + 3, params.mean);
-  std::copy(preprocessing.std, preprocessing.std + 3, params.std);
-  params.filter = preprocessing.filter;
+  SetResize(preprocessing, plan, params);
   return ResizeNormalize(context, params);
 }
 

@@ -2,6 +2,7 @@
 #ifndef MERGEKERNEL_PACKS_VMAMBA_PREPROCESS_H_
 #define MERGEKERNEL_PACKS_VMAMBA_PREPROCESS_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/sdk/context.h"
@@ -36,6 +37,26 @@ struct PreparePlan {
 // 3, no smaller than the crop, and, without a crop, such that the network's input sides are
 // multiples of description.SideMultiple(), and at most max_input_pixels.
 Result<PreparePlan> PlanPreparation(const Description& description, const ImageSize& image);
+
+// What a resize of either device is told of `plan`: all but its pointers. `params` has the members
+// of ResizeNormalizeParams.
+template <typename Params>
+void SetResize(const Preprocessing& preprocessing, const PreparePlan& plan, Params& params) {
+  params.height = plan.image.height;
+  params.width = plan.image.width;
+  params.channels = plan.image.channels;
+  params.resized_height = plan.resized_height;
+  params.resized_width = plan.resized_width;
+  params.crop_top = plan.crop_top;
+  params.crop_left = plan.crop_left;
+  params.crop_height = plan.crop_height;
+  params.crop_width = plan.crop_width;
+  params.pad = preprocessing.pad;
+  params.out_channels = preprocessing.channels;
+  std::copy(preprocessing.mean, preprocessing.mean + 3, params.mean);
+  std::copy(preprocessing.std, preprocessing.std + 3, params.std);
+  params.filter = preprocessing.filter;
+}
 
 // Fills `input` [out_height, out_width, channels] from `pixels` [height, width, channels]. Takes
 // and gives back scratch that does not grow with the image's height.
