@@ -13,17 +13,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "core/base/clock.h"
 #include "core/base/status_macros.h"
-#include "core/device/arena.h"
 #include "core/device/open_device.h"
 #include "core/loader/golden.h"
 #include "core/loader/loaded_model.h"
 #include "core/loader/manifest.h"
 #include "core/loader/plan_pack.h"
 #include "core/loader/probe.h"
-#include "core/run/device_lane.h"
-#include "core/run/run_model.h"
+#include "core/loader/single_lane.h"
 #include "core/weights/sha256.h"
 
 namespace mk {
@@ -37,21 +34,13 @@ absl::Status RunGolden(LoadedModel& model, Device& device) {
   if (!manifest.has_golden()) return absl::OkStatus();
   const std::string_view bytes = model.sealed().small.at(manifest.golden().file())->bytes();
   MK_ASSIGN_OR_RETURN(const std::vector<GoldenCase> cases, ReadGolden(bytes, model.signature()));
-  MK_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Arena> scratch,
-      Arena::Create(device, model.memory(), ScratchBytesOn(manifest, device.facts().kind)));
-  MK_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceLane> lane,
-                      DeviceLane::Create(device, AllowsCapture(model.pack())));
-  HostPool outputs(uint64_t{1} << 32, 0);
-  const RunEnvironment environment = {model.pack(), model.model(), model.signature(), *scratch,
-                                      outputs,      SystemClock(), lane.get()};
+  MK_ASSIGN_OR_RETURN(const std::unique_ptr<SingleLane> lane, SingleLane::Create(model, device));
   // So that what will serve is what was tried: a run by launches, a captured one, a replayed one.
-  const int runs = lane == nullptr ? 1 : 3;
+  const int runs = lane->captures() ? 3 : 1;
   const double max_rel_l2 = GoldenToleranceOn(manifest, device.facts().kind);
   for (size_t i = 0; i < cases.size(); ++i) {
     for (int run = 0; run < runs; ++run) {
-      StopSignal stop;
-      const auto response = RunModel(environment, cases[i].request, stop);
+      const auto response = lane->Run(cases[i].request);
       const absl::Status status =
           response.ok()
               ? CompareGolden(i, cases[i], *response, max_rel_l2)

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "core/device/arena.h"
 #include "core/device/host_services.h"
 #include "core/device/testing/emulated_device.h"
 #include "core/loader/loaded_model.h"
@@ -18,8 +17,7 @@
 #include "core/loader/plan_pack.h"
 #include "core/loader/repository.h"
 #include "core/loader/sealed_pack.h"
-#include "core/run/device_lane.h"
-#include "core/run/run_model.h"
+#include "core/loader/single_lane.h"
 #include "kernels/testing/compare.h"
 #include "kernels/testing/generator.h"
 #include "kernels/testing/golden.h"
@@ -71,11 +69,9 @@ class Loaded {
     auto model = LoadedModel::Create(sealed_, device_, services_, nullptr);
     if (!model.ok()) Stop(model.status());
     model_ = *std::move(model);
-    auto scratch =
-        Arena::Create(device_, model_->memory(), ScratchBytesOn(sealed_->manifest, "cuda"));
-    if (!scratch.ok()) Stop(scratch.status());
-    scratch_ = *std::move(scratch);
-    lane_ = *DeviceLane::Create(device_, false);
+    auto lane = SingleLane::Create(*model_, device_, /*capture=*/false);
+    if (!lane.ok()) Stop(lane.status());
+    lane_ = *std::move(lane);
   }
 
   // Logits of one image [height, width, channels].
@@ -87,11 +83,7 @@ class Loaded {
                               {height, width, channels},
                               pixels,
                               static_cast<uint64_t>(height * width * channels)});
-    const RunEnvironment environment = {model_->pack(), model_->model(), model_->signature(),
-                                        *scratch_,      outputs_,        SystemClock(),
-                                        lane_.get()};
-    StopSignal stop;
-    const auto response = RunModel(environment, request, stop);
+    const auto response = lane_->Run(request);
     if (!response.ok()) {
       ADD_FAILURE() << response.status();
       return {};
@@ -101,7 +93,7 @@ class Loaded {
     return {logits, logits + block.size() / sizeof(float)};
   }
 
-  uint64_t scratch_peak_bytes() const { return scratch_->high_water_bytes(); }
+  uint64_t scratch_peak_bytes() const { return lane_->scratch().high_water_bytes(); }
   std::shared_ptr<const SealedPack> sealed() const { return sealed_; }
 
  private:
@@ -120,9 +112,7 @@ class Loaded {
   HostServices services_;
   std::shared_ptr<const SealedPack> sealed_;
   std::unique_ptr<LoadedModel> model_;
-  std::unique_ptr<Arena> scratch_;
-  HostPool outputs_{1 << 30, 0};
-  std::unique_ptr<DeviceLane> lane_;
+  std::unique_ptr<SingleLane> lane_;
 };
 
 // All detectors for the first image; then what a run needs to be right.

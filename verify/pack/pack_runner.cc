@@ -29,13 +29,11 @@
 #include "core/base/clock.h"
 #include "core/base/status_macros.h"
 #include "core/base/version.h"
-#include "core/device/arena.h"
 #include "core/device/open_device.h"
 #include "core/loader/golden.h"
 #include "core/loader/loaded_model.h"
 #include "core/loader/repository.h"
-#include "core/run/device_lane.h"
-#include "core/run/run_model.h"
+#include "core/loader/single_lane.h"
 
 namespace mk {
 namespace {
@@ -143,23 +141,14 @@ class PackRunner {
     MK_ASSIGN_OR_RETURN(device_, OpenDevice(options));
     MK_ASSIGN_OR_RETURN(model_,
                         LoadedModel::Create(std::move(sealed), *device_, services_, nullptr));
-    const auto& manifest = model_->sealed().manifest;
-    MK_ASSIGN_OR_RETURN(
-        scratch_, Arena::Create(*device_, model_->memory(), manifest.memory().scratch_bytes()));
-    MK_ASSIGN_OR_RETURN(lane_, DeviceLane::Create(*device_, AllowsCapture(model_->pack())));
+    MK_ASSIGN_OR_RETURN(lane_, SingleLane::Create(*model_, *device_));
     MK_ASSIGN_OR_RETURN(golden_bytes_, ReadWhole(golden));
     MK_ASSIGN_OR_RETURN(cases_, ReadGolden(golden_bytes_, model_->signature()));
     load_seconds_ = static_cast<double>(SystemClock().NowNs() - begin) * 1e-9;
     return absl::OkStatus();
   }
 
-  absl::StatusOr<InferResponse> Run(size_t index) {
-    const RunEnvironment environment = {model_->pack(), model_->model(), model_->signature(),
-                                        *scratch_,      outputs_,        SystemClock(),
-                                        lane_.get()};
-    StopSignal stop;
-    return RunModel(environment, cases_[index].request, stop);
-  }
+  absl::StatusOr<InferResponse> Run(size_t index) { return lane_->Run(cases_[index].request); }
 
   absl::StatusOr<json> Answers(const std::string& path) {
     json header = json::object();
@@ -202,9 +191,7 @@ class PackRunner {
   const HostServices services_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<LoadedModel> model_;
-  std::unique_ptr<Arena> scratch_;
-  std::unique_ptr<DeviceLane> lane_;
-  HostPool outputs_{uint64_t{1} << 32, 0};
+  std::unique_ptr<SingleLane> lane_;
   std::string golden_bytes_;  // the cases point into it
   std::vector<GoldenCase> cases_;
   double load_seconds_ = 0;
