@@ -2,14 +2,13 @@
 // The pack's code runs in a process of its own, on the planning device.
 #include "server/cli/cmd_explain.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/program.h"
 #include "core/base/status_macros.h"
 #include "core/base/text.h"
 #include "core/device/planning/board.h"
@@ -88,14 +87,6 @@ absl::StatusOr<std::shared_ptr<const SealedPack>> ReadPack(const std::string& pa
   return SealedPack::Read(folder.get(), found.name, found.version, kMaxSmallBytes, "mk-explain");
 }
 
-std::string ProbeBesideThis() {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  if (size <= 0) return "mergekernel-probe";
-  const std::string self(path, static_cast<size_t>(size));
-  return self.substr(0, self.rfind('/') + 1) + "mergekernel-probe";
-}
-
 int ListBoards(const Globals& globals) {
   if (globals.json) {
     nlohmann::json rows = nlohmann::json::array();
@@ -138,7 +129,7 @@ absl::StatusOr<std::vector<Explained>> ExplainAll(const Options& options,
     plan_options.inputs.push_back(std::move(input));
   }
   ProbeOptions probe;
-  probe.path = options.probe.empty() ? ProbeBesideThis() : options.probe;
+  probe.path = options.probe.empty() ? BesideOwnProgram("mergekernel-probe") : options.probe;
   std::vector<Explained> explained;
   Progress progress("planning", boards.size());
   for (const Board* board : boards) {

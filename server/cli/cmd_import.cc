@@ -2,12 +2,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/program.h"
 #include "server/cli/common.h"
 #include "server/import/vmamba.h"
 
@@ -43,10 +43,8 @@ class StopOnSignal {
 
 // Where a program installed by the quick start finds packs: ../packs beside its own folder.
 std::string NeighbouringRepository() {
-  char path[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  if (size <= 0) return "";
-  const std::string program(path, static_cast<size_t>(size));
+  const std::string program = OwnProgram();
+  if (program.empty()) return "";
   const std::string folder = program.substr(0, program.rfind('/'));
   return folder.substr(0, folder.rfind('/')) + "/packs";
 }

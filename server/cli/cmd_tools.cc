@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/program.h"
+
 namespace mk::cli {
 namespace {
 
@@ -19,12 +21,6 @@ constexpr char kPython[] = "python3";
 std::string Here() {
   char path[PATH_MAX];
   return getcwd(path, sizeof path) != nullptr ? path : "/";
-}
-
-std::string OwnProgram() {
-  char path[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<size_t>(size)) : "";
 }
 
 // The folder that `script` really stands in: a build's output tree links to parts of the checkout.

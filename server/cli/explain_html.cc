@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/html.h"
 #include "server/cli/common.h"
 #include "server/cli/explain_report.h"
 
@@ -29,23 +30,6 @@ details{margin:.6rem 0}summary{cursor:pointer;font-weight:600}.wide{overflow-x:a
 </style></head><body>
 )";
 
-std::string Escape(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126 ? '?' : c;
-  }
-  return out;
-}
-
 constexpr double kWidth = 1200, kHeight = 220, kPad = 6;
 
 // A bar per launch, as wide as the others: the run from left to right.
@@ -63,7 +47,7 @@ std::string Bars(const Explained& e) {
                     Fixed(kPad + step * static_cast<double>(i), 2), "\" y=\"",
                     Fixed(kHeight - height, 2), "\" width=\"", Fixed(std::max(0.5, step * 0.86), 2),
                     "\" height=\"", Fixed(height, 2), "\"><title>", i + 1, ". ",
-                    Escape(l.launch.kernel), ": ", Fixed(l.prediction.seconds * 1e6, 2),
+                    HtmlText(l.launch.kernel), ": ", Fixed(l.prediction.seconds * 1e6, 2),
                     " us predicted, bound by ", l.prediction.bound, ", ",
                     HumanBytes(l.launch.dims.work.bytes), "</title></rect>");
   }
@@ -105,8 +89,8 @@ std::string Launches(const Explained& e) {
   for (const ExplainedLaunch& l : e.launches) {
     const LaunchDims& d = l.launch.dims;
     const Prediction& p = l.prediction;
-    absl::StrAppend(&html, "<tr><td>", Escape(l.launch.kernel), "</td><td>", p.blocks, "</td><td>",
-                    uint64_t{d.block[0]} * d.block[1] * d.block[2], "</td><td>",
+    absl::StrAppend(&html, "<tr><td>", HtmlText(l.launch.kernel), "</td><td>", p.blocks,
+                    "</td><td>", uint64_t{d.block[0]} * d.block[1] * d.block[2], "</td><td>",
                     p.known ? std::to_string(p.occupancy.blocks_per_sm) : "?", "</td><td>",
                     p.known ? Fixed(p.waves, 2) : "?", "</td><td>", HumanBytes(d.work.bytes),
                     "</td><td>");
@@ -118,7 +102,7 @@ std::string Launches(const Explained& e) {
 
 std::string OneBoard(const Explained& e) {
   return absl::StrCat(
-      "<h2>", Escape(e.board->title), ": ", HumanDuration(e.seconds),
+      "<h2>", HtmlText(e.board->title), ": ", HumanDuration(e.seconds),
       " <span class=\"badge\">predicted</span></h2>\n<p>", e.launches.size(), " launches; ",
       HumanDuration(e.memory_seconds), " bound by memory, ", HumanDuration(e.tensor_seconds),
       " by tensor cores, ", HumanDuration(e.fp32_seconds), " by fp32; each launch taken as ",
@@ -127,14 +111,14 @@ std::string OneBoard(const Explained& e) {
       "<p class=\"dim\">Rates: ", Fixed(e.board->dram.per_second / 1e9, 1), " GB/s (",
       RateBasisName(e.board->dram.basis), "), ", Fixed(e.board->tensor.per_second / 1e12, 1),
       " TFLOPS on tensor cores (", RateBasisName(e.board->tensor.basis), "), ", e.board->sm_count,
-      " SMs. ", Escape(e.board->source), "</p>\n");
+      " SMs. ", HtmlText(e.board->source), "</p>\n");
 }
 
 }  // namespace
 
 std::string ExplainHtml(const std::vector<Explained>& boards) {
   std::string html = kHead;
-  absl::StrAppend(&html, "<h1>", boards.empty() ? "" : Escape(boards[0].pack),
+  absl::StrAppend(&html, "<h1>", boards.empty() ? "" : HtmlText(boards[0].pack),
                   "</h1>\n<p>What one run launches, and how long each launch should take by the "
                   "roofline. Nothing here was measured.</p>\n<p class=\"key\">");
   for (const char* bound : {"memory", "tensor", "fp32", "launch"}) {

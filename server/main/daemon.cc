@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <climits>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -18,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
+#include "core/base/program.h"
 #include "core/base/status_macros.h"
 #include "core/base/version.h"
 #include "core/device/device.h"
@@ -40,13 +40,6 @@ constexpr auto kCanaryInterval = std::chrono::seconds(2);
 // With a lost device there is nothing to drain but the answers that say so.
 constexpr double kLostDrainSeconds = 2;
 constexpr auto kLostEndsWithin = std::chrono::seconds(10);
-
-std::string BesideThisProgram(const char* name) {
-  char path[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  const std::string self(path, size > 0 ? static_cast<size_t>(size) : 0);
-  return self.substr(0, self.rfind('/') + 1) + name;
-}
 
 // Requests of a MiB must not fault their pages in anew each time (+35 to 54 % throughput measured
 // on a bare server); what is kept for that is bounded.
@@ -193,7 +186,7 @@ class Daemon {
     RegistryOptions options;
     options.root = config_.repository;
     options.probe_path =
-        config_.probe_path.empty() ? BesideThisProgram("mergekernel-probe") : config_.probe_path;
+        config_.probe_path.empty() ? BesideOwnProgram("mergekernel-probe") : config_.probe_path;
     if (access(options.probe_path.c_str(), X_OK) != 0) {
       return absl::NotFoundError(
           absl::StrCat("probe_path '", options.probe_path, "' is no program that can be started"));

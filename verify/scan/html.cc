@@ -1,5 +1,7 @@
 // One page for people who look before they read: no script, no file beside it, legible in light and
 // dark and on paper.
+#include "core/base/html.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -33,31 +35,6 @@ summary{cursor:pointer;font-weight:600}.dot{display:inline-block;width:.8rem;hei
 .wide{overflow-x:auto}@media print{details{break-inside:avoid}}
 </style></head><body>
 )";
-
-std::string Escape(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        // Names may be no UTF-8 and hold anything: what is not plain text becomes a mark.
-        out +=
-            (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) ? '?' : c;
-    }
-  }
-  return out;
-}
 
 std::string Badge(Answer answer) {
   const char* const style = answer == Answer::kCandidate    ? "candidate"
@@ -103,7 +80,7 @@ void Flow(const Report& report, std::string* page) {
       "aria-label=\"stages coloured by blind spot\">";
   for (const Stage& stage : report.stages) {
     const double width = std::clamp(6 * std::sqrt(static_cast<double>(stage.nodes)), 8.0, 120.0);
-    std::string title = Escape(stage.name.empty() ? "(no name)" : stage.name) + ": " +
+    std::string title = HtmlText(stage.name.empty() ? "(no name)" : stage.name) + ": " +
                         std::to_string(stage.nodes) + " nodes";
     std::string stripes;
     for (size_t spot = 0; spot < kSpots; ++spot) {
@@ -139,15 +116,15 @@ void Sites(const Report& report, std::string* page) {
         const Site& site = structure.sites[i];
         const std::string kind =
             i ? ""
-              : Escape(structure.kind) +
+              : HtmlText(structure.kind) +
                     (structure.note.empty()
                          ? ""
-                         : "<div class=\"dim\">" + Escape(structure.note) + "</div>");
+                         : "<div class=\"dim\">" + HtmlText(structure.note) + "</div>");
         absl::StrAppend(
-            page, "<tr><td>", kind, "</td><td class=\"m\">", Escape(site.op),
-            "</td><td class=\"m\">", Escape(site.name),
-            site.scope.empty() ? "" : "<div class=\"dim\">in " + Escape(site.scope) + "</div>",
-            "</td><td class=\"m\">", Escape(site.shapes), "</td></tr>");
+            page, "<tr><td>", kind, "</td><td class=\"m\">", HtmlText(site.op),
+            "</td><td class=\"m\">", HtmlText(site.name),
+            site.scope.empty() ? "" : "<div class=\"dim\">in " + HtmlText(site.scope) + "</div>",
+            "</td><td class=\"m\">", HtmlText(site.shapes), "</td></tr>");
       }
     }
     *page += "</table></div>";
@@ -160,36 +137,36 @@ void Remarks(const char* title, const std::vector<Remark>& remarks, std::string*
   if (remarks.empty()) return;
   absl::StrAppend(page, "<details><summary>", title, ": ", remarks.size(), "</summary><table>");
   for (const Remark& remark : remarks)
-    absl::StrAppend(page, "<tr><td class=\"m\">", Escape(remark.node), "</td><td>",
-                    Escape(remark.text), "</td></tr>");
+    absl::StrAppend(page, "<tr><td class=\"m\">", HtmlText(remark.node), "</td><td>",
+                    HtmlText(remark.text), "</td></tr>");
   *page += "</table></details>";
 }
 
 void Trt(const Report& report, std::string* page) {
   if (report.trt_version.empty()) return;
-  absl::StrAppend(page, "<details><summary>TensorRT ", Escape(report.trt_version),
+  absl::StrAppend(page, "<details><summary>TensorRT ", HtmlText(report.trt_version),
                   "'s ONNX parser: ", report.trt.size(),
                   " nodes</summary><p class=\"dim\">Reported: read from documents, not tried, and "
                   "no verdict. Source: ",
-                  Escape(report.trt_source), ".</p><table>");
+                  HtmlText(report.trt_source), ".</p><table>");
   for (const TrtRow& row : report.trt)
     absl::StrAppend(page, "<tr><td>", row.supported ? "restricted" : "unsupported",
-                    "</td><td class=\"m\">", Escape(row.op), "</td><td class=\"m\">",
-                    Escape(row.node), "</td><td>", Escape(row.text), "</td></tr>");
+                    "</td><td class=\"m\">", HtmlText(row.op), "</td><td class=\"m\">",
+                    HtmlText(row.node), "</td><td>", HtmlText(row.text), "</td></tr>");
   *page += "</table></details>";
 }
 
 void Ports(const char* title, const std::vector<Tensor>& tensors, std::string* page) {
   absl::StrAppend(page, "<p>", title, ": ");
   for (size_t i = 0; i < tensors.size() && i < 20; ++i)
-    absl::StrAppend(page, i ? ", " : "", "<code>", Escape(tensors[i].name), " ",
-                    Escape(tensors[i].type), " ", Escape(tensors[i].shape), "</code>");
+    absl::StrAppend(page, i ? ", " : "", "<code>", HtmlText(tensors[i].name), " ",
+                    HtmlText(tensors[i].type), " ", HtmlText(tensors[i].shape), "</code>");
   if (tensors.size() > 20) absl::StrAppend(page, " and ", tensors.size() - 20, " more");
   *page += "</p>";
 }
 
 void One(const Report& report, size_t index, std::string* page) {
-  absl::StrAppend(page, "<section id=\"m", index, "\"><h2>", Escape(report.file), "</h2><p>",
+  absl::StrAppend(page, "<section id=\"m", index, "\"><h2>", HtmlText(report.file), "</h2><p>",
                   Badge(report.answer()), " ", Meaning(report.answer()), "</p>");
   Tiles(report, page);
   Flow(report, page);
@@ -202,7 +179,7 @@ void One(const Report& report, size_t index, std::string* page) {
   absl::StrAppend(page, "<p>opset ", report.opset, ", IR ", report.ir_version, ", ", report.nodes,
                   " nodes in ", report.graphs, " graphs, ", report.functions, " functions; ",
                   report.tensor_bytes / 1000, " kB of tensors inside, ",
-                  report.external_bytes / 1000, " kB outside. ", Escape(report.producer), "</p>");
+                  report.external_bytes / 1000, " kB outside. ", HtmlText(report.producer), "</p>");
   Ports("Inputs", report.inputs, page);
   Ports("Outputs", report.outputs, page);
   *page += "</details></section>";
@@ -222,8 +199,9 @@ std::string Html(const std::vector<Report>& reports) {
       absl::StrAppend(&page, "<th title=\"", SpotTitle(spot), "\">", SpotId(spot), "</th>");
     page += "<th>hidden</th><th>nodes</th></tr>";
     for (size_t i = 0; i < reports.size(); ++i) {
-      absl::StrAppend(&page, "<tr><td class=\"m\"><a href=\"#m", i, "\">", Escape(reports[i].file),
-                      "</a></td><td>", Badge(reports[i].answer()), "</td>");
+      absl::StrAppend(&page, "<tr><td class=\"m\"><a href=\"#m", i, "\">",
+                      HtmlText(reports[i].file), "</a></td><td>", Badge(reports[i].answer()),
+                      "</td>");
       for (size_t spot = 0; spot < kSpots; ++spot) {
         const int64_t count = reports[i].counts[spot];
         absl::StrAppend(&page, "<td>",
