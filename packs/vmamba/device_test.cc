@@ -93,6 +93,7 @@ class Loaded {
     return {logits, logits + block.size() / sizeof(float)};
   }
 
+  uint64_t scratch_bytes() const { return lane_->scratch().capacity_bytes(); }
   uint64_t scratch_peak_bytes() const { return lane_->scratch().high_water_bytes(); }
   std::shared_ptr<const SealedPack> sealed() const { return sealed_; }
 
@@ -156,6 +157,13 @@ TEST(PicoEmulated, ClassifiesTestImagesAsTheCpuDeviceDoes) {
   EXPECT_GE(static_cast<double>(same), 0.995 * static_cast<double>(count));
   std::printf("pico emulated: %ld images, logits %s, %ld same first class\n",
               static_cast<long>(count), near.message(), static_cast<long>(same));
+}
+
+TEST(PicoEmulated, ALaneHasTheScratchThatIsDeclaredForDevices) {
+  const auto device = NewEmulatedDevice(Quick());
+  const Loaded emulated(*device, PicoSpec());
+  EXPECT_EQ(emulated.scratch_bytes(), PicoManifest().memory().device_scratch_bytes());
+  EXPECT_NE(emulated.scratch_bytes(), PicoManifest().memory().scratch_bytes());
 }
 
 TEST(PicoEmulated, OneImageUnderEveryDetector) {
