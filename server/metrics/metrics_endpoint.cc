@@ -1,6 +1,7 @@
 #include "server/metrics/metrics_endpoint.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <prometheus/collectable.h>
 #include <prometheus/exposer.h>
 #include <prometheus/metric_family.h>
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
@@ -65,25 +67,36 @@ struct MetricsEndpoint::Parts {
   std::unique_ptr<prometheus::Exposer> exposer;
   int port = 0;
   std::string address;
-  std::string host;
+  // Where the name that was given may have led the server to listen: "localhost" is 127.0.0.1 and
+  // ::1.
+  std::vector<sockaddr_storage> endpoints;
 };
 
 namespace {
 
-// Connects and hangs up.
-void Knock(const std::string& host, int port) {
+// The endpoints that `host` names, so that a slow resolver is asked once and not at the end.
+std::vector<sockaddr_storage> Resolve(const std::string& host, int port) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return;
-  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd >= 0) {
-    // Whether it comes through tells nothing that is of use here.
-    static_cast<void>(connect(fd, found->ai_addr, found->ai_addrlen));
-    close(fd);
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return {};
+  std::vector<sockaddr_storage> endpoints;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    std::memcpy(&endpoints.emplace_back(), one->ai_addr, one->ai_addrlen);
   }
   freeaddrinfo(found);
+  return endpoints;
+}
+
+// Connects and hangs up. Whether it comes through tells nothing that is of use here.
+void Knock(const sockaddr_storage& endpoint) {
+  const int fd = socket(endpoint.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  const socklen_t bytes =
+      endpoint.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  static_cast<void>(connect(fd, reinterpret_cast<const sockaddr*>(&endpoint), bytes));
+  close(fd);
 }
 
 }  // namespace
@@ -111,7 +124,7 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Create(const s
     return absl::UnavailableError(absl::StrCat("metrics endpoint: cannot listen on \"", address,
                                                "\" (is the port in use?): ", error.what()));
   }
-  parts->host = parsed.host;
+  parts->endpoints = Resolve(parsed.host, parts->port);
   parts->address = absl::StrCat(address.substr(0, address.rfind(':') + 1), parts->port);
   return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(parts)));
 }
@@ -133,7 +146,7 @@ MetricsEndpoint::~MetricsEndpoint() {
     return;  // no thread to be had: the members' destructors do the same, slowly
   }
   while (!stopped) {
-    Knock(parts_->host, parts_->port);
+    for (const sockaddr_storage& endpoint : parts_->endpoints) Knock(endpoint);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   stopper.join();
