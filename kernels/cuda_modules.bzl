@@ -15,5 +15,6 @@ CUDA_MODULES = [
     "//kernels/pointwise:multiply_f16_kernels",
     "//kernels/pointwise:softmax_f16_kernels",
     "//kernels/pool:global_average_pool_f16_kernels",
+    "//kernels/roof:roof_kernels",
     "//kernels/scan:cross_scan_f16_kernels",
 ]

@@ -63,8 +63,9 @@ def mk_f16_ops(name, ops, device_hdrs = [], dynamic_shared = {}, deps = [], test
             deps = [
                 ":" + name,
                 ":" + op + "_kernels_emulated",
+                ":" + op + "_kernels_images",
                 "//kernels/testing",
-                "//kernels/testing:emulated",
+                "//kernels/testing:op_context",
                 "@system//:gtest_main",
             ] + test_deps.get(op, []),
         )

@@ -27,4 +27,16 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(const OpenDeviceOptions& opti
       absl::StrCat("device '", Printable(options.name), "' is none of cpu, cuda, cuda:N"));
 }
 
+std::vector<std::string> DriverEnvironment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    if (text.rfind("LD_LIBRARY_PATH=", 0) == 0 || text.rfind("CUDA_", 0) == 0 ||
+        text.rfind("HOME=", 0) == 0) {
+      variables.push_back(text);
+    }
+  }
+  return variables;
+}
+
 }  // namespace mk

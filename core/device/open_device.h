@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,10 @@ struct OpenDeviceOptions {
 // INVALID_ARGUMENT for a name that names no kind of device; FAILED_PRECONDITION where this machine
 // has no such device, saying what is lacking. Blocks.
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(const OpenDeviceOptions& options);
+
+// Of this process's environment, what a process that opens a device has to be given ("NAME=value"):
+// where the loader looks for a driver, which GPU it shows, where it keeps what it compiled.
+std::vector<std::string> DriverEnvironment();
 
 }  // namespace mk
 

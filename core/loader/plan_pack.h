@@ -2,33 +2,15 @@
 #ifndef MERGEKERNEL_CORE_LOADER_PLAN_PACK_H_
 #define MERGEKERNEL_CORE_LOADER_PLAN_PACK_H_
 
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/loader/planned_request.h"
 #include "core/loader/probe.h"
 #include "core/loader/sealed_pack.h"
 #include "proto/mergekernel/v1/plan.pb.h"
 
 namespace mk {
-
-// An input of the planned run: `shape` as a request would have it.
-struct PlannedInput {
-  std::string name;
-  std::vector<int64_t> shape;
-};
-
-// "image=224x224x3". INVALID_ARGUMENT for what does not read so.
-absl::StatusOr<PlannedInput> ParsePlannedInput(const std::string& text);
-
-struct PlanOptions {
-  std::string board = "agx-orin-64gb";
-  // Empty: the inputs of the pack's first golden case. Their bytes are zeros; BYTES cannot be
-  // planned.
-  std::vector<PlannedInput> inputs;
-};
 
 // In this process: loads the pack, which runs its code. INVALID_ARGUMENT where the manifest does
 // not name "cuda" or the inputs do not fit; the pack's own refusals as they are.

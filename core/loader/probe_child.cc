@@ -18,6 +18,7 @@
 #include "core/loader/golden.h"
 #include "core/loader/loaded_model.h"
 #include "core/loader/manifest.h"
+#include "core/loader/measure_pack.h"
 #include "core/loader/plan_pack.h"
 #include "core/loader/probe.h"
 #include "core/loader/single_lane.h"
@@ -104,6 +105,12 @@ absl::StatusOr<std::shared_ptr<const SealedPack>> FromArguments(int argc, char**
     } else if (absl::ConsumePrefix(&argument, "--plan=")) {
       task->plan = true;
       task->plan_options.board = std::string(argument);
+    } else if (absl::ConsumePrefix(&argument, "--measure=")) {
+      task->plan_options.measure_on = std::string(argument);
+    } else if (absl::ConsumePrefix(&argument, "--runs=")) {
+      if (!absl::SimpleAtoi(argument, &task->plan_options.runs)) {
+        return absl::InvalidArgumentError("--runs");
+      }
     } else if (absl::ConsumePrefix(&argument, "--input=")) {
       MK_ASSIGN_OR_RETURN(PlannedInput input, ParsePlannedInput(std::string(argument)));
       task->plan_options.inputs.push_back(std::move(input));
@@ -138,10 +145,11 @@ absl::StatusOr<std::shared_ptr<const SealedPack>> FromArguments(int argc, char**
 absl::StatusOr<std::string> Try(int argc, char** argv) {
   Task task;
   MK_ASSIGN_OR_RETURN(std::shared_ptr<const SealedPack> pack, FromArguments(argc, argv, &task));
-  LimitResources(pack->manifest, task.plan || task.device == "cpu");
+  const bool measure = !task.plan_options.measure_on.empty();
+  LimitResources(pack->manifest, task.plan ? !measure : task.device == "cpu");
   if (task.plan) {
-    MK_ASSIGN_OR_RETURN(const mergekernel::v1::Plan plan,
-                        PlanPack(std::move(pack), task.plan_options));
+    MK_ASSIGN_OR_RETURN(mergekernel::v1::Plan plan, PlanPack(pack, task.plan_options));
+    if (measure) MK_RETURN_IF_ERROR(MeasurePack(std::move(pack), task.plan_options, plan));
     return plan.SerializeAsString();
   }
   MK_RETURN_IF_ERROR(TryPack(std::move(pack), task.threads, task.device));

@@ -223,6 +223,10 @@ absl::StatusOr<mergekernel::v1::Plan> RunPlan(const SealedPack& pack, const Prob
   for (const PlannedInput& input : options.inputs) {
     arguments.push_back(absl::StrCat("--input=", input.name, "=", absl::StrJoin(input.shape, "x")));
   }
+  if (!options.measure_on.empty()) {
+    arguments.push_back(absl::StrCat("--measure=", options.measure_on));
+    arguments.push_back(absl::StrCat("--runs=", options.runs));
+  }
   MK_ASSIGN_OR_RETURN(const std::string bytes, RunChild(pack, probe, arguments));
   mergekernel::v1::Plan plan;
   if (!plan.ParseFromString(bytes)) return absl::InternalError("probe: its plan cannot be read");

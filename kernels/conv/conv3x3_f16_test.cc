@@ -8,11 +8,12 @@
 
 #include "kernels/conv/conv3x3.h"
 #include "kernels/conv/conv3x3_f16_kernels_emulated.h"
+#include "kernels/conv/conv3x3_f16_kernels_images.h"
 #include "kernels/conv/conv3x3_f16_shapes.h"
 #include "kernels/testing/compare.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
 #include "kernels/testing/golden.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
@@ -28,8 +29,9 @@ class Case {
       : shape_(s),
         x_offset_(x_offset),
         positions_(Conv3x3OutputSide(s.height, s.stride) * Conv3x3OutputSide(s.width, s.stride)),
-        kernels_(*Conv3x3F16Kernels::Load(context_.host(),
-                                          context_.Module(mk_emulated_conv3x3_f16_kernels))),
+        kernels_(*Conv3x3F16Kernels::Load(
+            context_.host(),
+            context_.Module(mk_emulated_conv3x3_f16_kernels, mk_images_conv3x3_f16_kernels))),
         x_(ToHalves(Generate("x", 1, x_offset + s.height * s.width * s.in_channels, -1, 1))),
         weight_(ToHalves(Generate("w", 1, 9 * s.in_channels * s.out_channels, -1, 1))),
         bias_(Generate("b", 1, s.out_channels, -1, 1)),
@@ -84,7 +86,7 @@ class Case {
                            {positions_, shape_.out_channels});
   }
 
-  testing::EmulatedContext& context() { return context_; }
+  testing::OpContext& context() { return context_; }
   const Conv3x3F16Kernels& kernels() const { return kernels_; }
   emu::DeviceArray<half>& x_device() { return x_device_; }
   std::vector<half>& x() { return x_; }
@@ -105,7 +107,7 @@ class Case {
 
   const Conv3x3Shape shape_;
   const int64_t x_offset_, positions_;
-  testing::EmulatedContext context_;
+  testing::OpContext context_;
   Conv3x3F16Kernels kernels_;
   std::vector<half> x_, weight_;
   std::vector<float> bias_;
@@ -133,6 +135,7 @@ TEST_P(Conv3x3F16Tiles, EqualTheTwinUnderEverySchedule) {
 }
 
 TEST_P(Conv3x3F16Tiles, NeedEveryBarrierAndWait) {
+  MK_ON_EMULATOR_ALONE();
   // Nine stages' worth of k: each is filled again, and the last lies where the sums go.
   Case c({"mutants", 6, 6, 32, 72, 1});
   const std::vector<emu::Mutant> mutants = emu::MutateSyncs(c.Launch(GetParam()), c.Outputs());
@@ -141,6 +144,7 @@ TEST_P(Conv3x3F16Tiles, NeedEveryBarrierAndWait) {
 }
 
 TEST_P(Conv3x3F16Tiles, ReadWhatLiesInTheMapAndNothingElse) {
+  MK_ON_EMULATOR_ALONE();
   const TileF16& tile = kTilesF16[GetParam()];
   Case c({"traffic", 8, 16, 32, 128, 1});
   const emu::Report report = c.Launch(GetParam())({});
@@ -180,6 +184,7 @@ TEST(Conv3x3F16, AMisalignedMapGoesElementByElement) {
 }
 
 TEST(Conv3x3F16, TheElementwisePathNeedsItsBarriers) {
+  MK_ON_EMULATOR_ALONE();
   Case c({"mutants", 6, 6, 21, 70, 1});
   const std::vector<emu::Mutant> mutants = emu::MutateSyncs(c.Launch(), c.Outputs());
   EXPECT_EQ(mutants.size(), 3u);

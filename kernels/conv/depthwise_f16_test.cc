@@ -8,28 +8,30 @@
 #include <vector>
 
 #include "kernels/conv/depthwise_f16_kernels_emulated.h"
+#include "kernels/conv/depthwise_f16_kernels_images.h"
 #include "kernels/conv/depthwise_f16_shapes.h"
 #include "kernels/testing/compare.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
 
 using device::half;
 using emu::DeviceArray;
-using testing::EmulatedContext;
 using testing::Generate;
 using testing::IsNear;
+using testing::OpContext;
 using testing::ToFloats;
 using testing::ToHalves;
 
 struct Problem {
-  Problem(EmulatedContext& context, const DepthwiseF16Shape& shape, int32_t side,
-          Activation activation, bool biased)
+  Problem(OpContext& context, const DepthwiseF16Shape& shape, int32_t side, Activation activation,
+          bool biased)
       : context(context),
-        kernels(*DepthwiseF16Kernels::Load(context.host(),
-                                           context.Module(mk_emulated_depthwise_f16_kernels))),
+        kernels(*DepthwiseF16Kernels::Load(
+            context.host(),
+            context.Module(mk_emulated_depthwise_f16_kernels, mk_images_depthwise_f16_kernels))),
         shape(shape),
         side(side),
         activation(activation),
@@ -74,7 +76,7 @@ struct Problem {
                   {shape.height, shape.width, shape.channels});
   }
 
-  EmulatedContext& context;
+  OpContext& context;
   const DepthwiseF16Kernels kernels;
   const DepthwiseF16Shape shape;
   const int32_t side;
@@ -92,7 +94,7 @@ TEST(DepthwiseF16, EqualsTheTwinUnderEverySchedule) {
   for (const int32_t side : {3, 7}) {
     for (const DepthwiseF16Shape& shape : kDepthwiseF16RaggedShapes) {
       const auto activation = static_cast<Activation>(variant % 4);
-      EmulatedContext context;
+      OpContext context;
       Problem problem(context, shape, side, activation, variant++ % 3 == 1);
       const emu::SweepResult sweep =
           emu::Sweep(problem.Launch(), testing::BytesOf(problem.y_device));
@@ -104,7 +106,7 @@ TEST(DepthwiseF16, EqualsTheTwinUnderEverySchedule) {
 
 TEST(DepthwiseF16, EqualsTheTwinOnModelShapes) {
   for (const DepthwiseF16Shape& shape : kDepthwiseF16ModelShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, 3, Activation::kSilu, false);
     ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
     EXPECT_TRUE(problem.IsTheTwins()) << shape.name;
@@ -112,7 +114,7 @@ TEST(DepthwiseF16, EqualsTheTwinOnModelShapes) {
 }
 
 TEST(DepthwiseF16, CarriesNanToItsNeighboursInItsChannelOnly) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"nan", 6, 9, 8}, 3, Activation::kSilu, false);
   problem.x[(2 * 9 + 4) * 8 + 3] = ToHalves({NAN})[0];  // row 2, column 4, channel 3
   problem.x_device.Set(problem.x);
@@ -126,11 +128,12 @@ TEST(DepthwiseF16, CarriesNanToItsNeighboursInItsChannelOnly) {
 }
 
 TEST(DepthwiseF16, MovesWhatItSays) {
-  EmulatedContext context;
+  MK_ON_EMULATOR_ALONE();
+  OpContext context;
   constexpr int kHeight = 6, kWidth = 8, kChannels = 32;
   Problem problem(context, {"traffic", kHeight, kWidth, kChannels}, 3, Activation::kNone, false);
   ASSERT_TRUE(problem.Run().ok()) << context.error();
-  const testing::EmulatedLaunch& launch = context.launches()[0];
+  const testing::OpLaunch& launch = context.launches()[0];
   // Rows of windows inside the map: 3 per row of outputs, but 2 at the two edges. Of the 6 columns
   // of a strip the map has 5 at each edge.
   const uint64_t rows = 3 * kHeight - 2;
@@ -143,7 +146,7 @@ TEST(DepthwiseF16, MovesWhatItSays) {
 }
 
 TEST(DepthwiseF16, RefusesEachBrokenPrecondition) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"refused", 4, 4, 2}, 3, Activation::kNone, false);
   const auto message = [&](auto change) {
     DepthwiseF16Params params = problem.Params();

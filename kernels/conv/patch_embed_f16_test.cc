@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "kernels/conv/patch_embed_f16_kernels_emulated.h"
+#include "kernels/conv/patch_embed_f16_kernels_images.h"
 #include "kernels/conv/patch_embed_f16_shapes.h"
 #include "kernels/testing/compare.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
@@ -26,7 +27,8 @@ class Case {
       : shape_(s),
         patches_(s.height / s.patch * (s.width / s.patch)),
         kernels_(*PatchEmbedF16Kernels::Load(context_.host(),
-                                             context_.Module(mk_emulated_patch_embed_f16_kernels))),
+                                             context_.Module(mk_emulated_patch_embed_f16_kernels,
+                                                             mk_images_patch_embed_f16_kernels))),
         x_(ToHalves(Generate("x", 1, s.height * s.width * s.in_channels, -1, 1))),
         weight_(ToHalves(Generate("w", 1, K() * s.out_channels, -1, 1))),
         positions_(ToHalves(Generate("p", 1, patches_ * s.out_channels, -1, 1))),
@@ -94,7 +96,7 @@ class Case {
     return y;
   }
 
-  testing::EmulatedContext& context() { return context_; }
+  testing::OpContext& context() { return context_; }
   const PatchEmbedF16Kernels& kernels() const { return kernels_; }
 
  private:
@@ -123,7 +125,7 @@ class Case {
 
   const PatchEmbedF16Shape shape_;
   const int64_t patches_;
-  testing::EmulatedContext context_;
+  testing::OpContext context_;
   PatchEmbedF16Kernels kernels_;
   std::vector<half> x_, weight_, positions_;
   std::vector<float> bias_;
@@ -152,6 +154,7 @@ TEST(PatchEmbedF16, EqualsTheTwinUnderEverySchedule) {
 }
 
 TEST(PatchEmbedF16, NeedsEveryBarrierAndWait) {
+  MK_ON_EMULATOR_ALONE();
   // Five stages' worth of k: one is filled again, and the last lies where the sums go.
   Case c({"mutants", 8, 8, 10, 72, 4});
   const std::vector<emu::Mutant> mutants = emu::MutateSyncs(c.Launch(), c.Outputs());
@@ -160,6 +163,7 @@ TEST(PatchEmbedF16, NeedsEveryBarrierAndWait) {
 }
 
 TEST(PatchEmbedF16, ReadsEachPixelOncePerTileOfChannels) {
+  MK_ON_EMULATOR_ALONE();
   Case c({"traffic", 128, 128, 3, 128, 16});
   const emu::Report report = c.Launch()({});
   ASSERT_TRUE(report.ok()) << report.Text();

@@ -84,6 +84,12 @@ void DeviceMemory::CopyOut(void* host, const void* device, uint64_t bytes) {
   std::memcpy(host, from, bytes);
 }
 
+std::vector<Buffer*> DeviceMemory::Buffers() {
+  std::vector<Buffer*> buffers;
+  for (auto& [address, buffer] : buffers_) buffers.push_back(&buffer);
+  return buffers;
+}
+
 Buffer* DeviceMemory::Find(uint64_t address) {
   if (last_ != nullptr && address - Number(last_->host) < last_->bytes) return last_;
   auto after = buffers_.upper_bound(address);

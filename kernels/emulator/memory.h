@@ -56,6 +56,9 @@ class DeviceMemory {
   void CopyIn(void* device, const void* host, uint64_t bytes);
   void CopyOut(void* host, const void* device, uint64_t bytes);
 
+  // All of them, by address: for who carries them elsewhere and back. Until the next change.
+  std::vector<Buffer*> Buffers();
+
   // The buffer that holds `address`, or null. `Nearest` names what is close to an address that
   // nobody holds.
   Buffer* Find(uint64_t host_address);

@@ -9,18 +9,19 @@
 
 #include "kernels/image/resize_normalize.h"
 #include "kernels/image/resize_normalize_f16_kernels_emulated.h"
+#include "kernels/image/resize_normalize_f16_kernels_images.h"
 #include "kernels/image/resize_normalize_f16_shapes.h"
 #include "kernels/testing/compare.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
 
 using device::half;
 using emu::DeviceArray;
-using testing::EmulatedContext;
 using testing::IsNear;
+using testing::OpContext;
 using testing::RoundedToHalf;
 using testing::ToFloats;
 
@@ -28,10 +29,11 @@ constexpr float kMean[3] = {0.485f, 0.456f, 0.406f};
 constexpr float kStd[3] = {0.229f, 0.224f, 0.225f};
 
 struct Problem {
-  Problem(EmulatedContext& context, const ResizeNormalizeShape& shape, mk_u32 filter)
+  Problem(OpContext& context, const ResizeNormalizeShape& shape, mk_u32 filter)
       : context(context),
         kernels(*ResizeNormalizeF16Kernels::Load(
-            context.host(), context.Module(mk_emulated_resize_normalize_f16_kernels))),
+            context.host(), context.Module(mk_emulated_resize_normalize_f16_kernels,
+                                           mk_images_resize_normalize_f16_kernels))),
         s(shape),
         filter(filter),
         image(Pixels(shape)),
@@ -83,7 +85,7 @@ struct Problem {
                   {s.crop_height + 2 * s.pad, s.crop_width + 2 * s.pad, s.out_channels});
   }
 
-  EmulatedContext& context;
+  OpContext& context;
   const ResizeNormalizeF16Kernels kernels;
   const ResizeNormalizeShape s;
   const mk_u32 filter;
@@ -96,7 +98,7 @@ struct Problem {
 TEST(ResizeNormalizeF16, EqualsTheTwinUnderEverySchedule) {
   for (const mk_u32 filter : {MK_RESIZE_TRIANGLE, MK_RESIZE_BICUBIC}) {
     for (const ResizeNormalizeShape& shape : kResizeNormalizeRaggedShapes) {
-      EmulatedContext context;
+      OpContext context;
       Problem problem(context, shape, filter);
       if (problem.count > 3000) {  // once
         ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
@@ -117,7 +119,7 @@ TEST(ResizeNormalizeF16, EqualsTheTwinOnAModelsImages) {
   for (const ResizeNormalizeShape& shape :
        {kResizeNormalizeModelShapes[0],
         ResizeNormalizeShape{"a_photo", 270, 480, 3, 28, 49, 0, 10, 28, 28, 2, 1}}) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, MK_RESIZE_TRIANGLE);
     ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
     EXPECT_TRUE(problem.IsTheTwins()) << shape.name;
@@ -128,7 +130,7 @@ TEST(ResizeNormalizeF16, EqualsTheTwinOnAModelsImages) {
 TEST(ResizeNormalizeF16, FindsTapsFarFromZero) {
   // Of 2^20 samples the last ones: in fp32 a centre would be off by a sixteenth of a sample.
   for (const mk_u32 filter : {MK_RESIZE_TRIANGLE, MK_RESIZE_BICUBIC}) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(
         context, {"far", 1, 1 << 20, 1, 1, (1 << 20) - 7777, 0, (1 << 20) - 7777 - 40, 1, 40, 0, 1},
         filter);
@@ -138,7 +140,8 @@ TEST(ResizeNormalizeF16, FindsTapsFarFromZero) {
 }
 
 TEST(ResizeNormalizeF16, MovesWhatItSays) {
-  EmulatedContext context;
+  MK_ON_EMULATOR_ALONE();
+  OpContext context;
   Problem direct(context, {"direct", 16, 32, 1, 16, 32, 0, 0, 16, 32, 0, 1}, MK_RESIZE_TRIANGLE);
   ASSERT_TRUE(direct.Run().ok()) << context.error();
   EXPECT_EQ(context.launches()[0].report.counts.footprint_bytes(), 16u * 32 * 3);
@@ -147,7 +150,7 @@ TEST(ResizeNormalizeF16, MovesWhatItSays) {
   Problem halved(context, {"halved", 32, 64, 3, 16, 32, 0, 0, 16, 32, 0, 3}, MK_RESIZE_TRIANGLE);
   ASSERT_TRUE(halved.Run().ok()) << context.error();
   uint64_t said = 0;
-  for (const testing::EmulatedLaunch& launch : context.launches()) {
+  for (const testing::OpLaunch& launch : context.launches()) {
     EXPECT_EQ(launch.report.counts.footprint_bytes(), launch.cost.bytes) << launch.kernel;
     said += launch.cost.bytes;
   }
@@ -156,7 +159,7 @@ TEST(ResizeNormalizeF16, MovesWhatItSays) {
 }
 
 TEST(ResizeNormalizeF16, RefusesEachBrokenPrecondition) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"refused", 8, 8, 3, 6, 6, 1, 1, 4, 4, 1, 3}, MK_RESIZE_TRIANGLE);
   const auto message = [&](auto change) {
     ResizeNormalizeF16Params params = problem.Params();

@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "kernels/linear/feed_forward_f16_kernels_emulated.h"
+#include "kernels/linear/feed_forward_f16_kernels_images.h"
 #include "kernels/linear/feed_forward_f16_shapes.h"
 #include "kernels/linear/linear_f16_kernels_emulated.h"
+#include "kernels/linear/linear_f16_kernels_images.h"
 #include "kernels/linear/norm_fold.h"
 #include "kernels/linear/row_stats_f16_kernels_emulated.h"
+#include "kernels/linear/row_stats_f16_kernels_images.h"
 #include "kernels/testing/compare.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
@@ -28,12 +31,15 @@ class Case {
  public:
   explicit Case(const FeedForwardF16Shape& s, float offset = 0)
       : shape_(s),
-        linear_(*LinearF16Kernels::Load(context_.host(),
-                                        context_.Module(mk_emulated_linear_f16_kernels))),
-        row_stats_(*RowStatsF16Kernels::Load(context_.host(),
-                                             context_.Module(mk_emulated_row_stats_f16_kernels))),
+        linear_(*LinearF16Kernels::Load(
+            context_.host(),
+            context_.Module(mk_emulated_linear_f16_kernels, mk_images_linear_f16_kernels))),
+        row_stats_(*RowStatsF16Kernels::Load(
+            context_.host(),
+            context_.Module(mk_emulated_row_stats_f16_kernels, mk_images_row_stats_f16_kernels))),
         kernels_(*FeedForwardF16Kernels::Load(context_.host(),
-                                              context_.Module(mk_emulated_feed_forward_f16_kernels),
+                                              context_.Module(mk_emulated_feed_forward_f16_kernels,
+                                                              mk_images_feed_forward_f16_kernels),
                                               linear_, row_stats_)),
         weight1_(Uniform("w1", s.hidden * s.channels, s.channels)),
         gamma_(Generate("gamma", 1, s.channels, 0.5f, 1.5f)),
@@ -121,7 +127,7 @@ class Case {
     return y;
   }
 
-  testing::EmulatedContext& context() { return context_; }
+  testing::OpContext& context() { return context_; }
   const FeedForwardF16Kernels& kernels() const { return kernels_; }
   std::vector<half>& x() { return x_; }
   std::vector<RowStats> GotStats() const { return stats_device_.Host(); }
@@ -142,7 +148,7 @@ class Case {
   }
 
   const FeedForwardF16Shape shape_;
-  testing::EmulatedContext context_;
+  testing::OpContext context_;
   LinearF16Kernels linear_;
   RowStatsF16Kernels row_stats_;
   FeedForwardF16Kernels kernels_;
@@ -198,6 +204,7 @@ TEST(FeedForwardF16, EveryFormIsRightUnderEverySchedule) {
 }
 
 TEST(FeedForwardF16, NeedsEveryBarrierAndWait) {
+  MK_ON_EMULATOR_ALONE();
   for (const Form form : {Form::kFused96, Form::kFused192}) {
     Case c({"mutants", 70, 96, 160});
     const std::vector<emu::Mutant> mutants = emu::MutateSyncs(c.Launch(form), c.Outputs());
@@ -207,6 +214,7 @@ TEST(FeedForwardF16, NeedsEveryBarrierAndWait) {
 }
 
 TEST(FeedForwardF16, MovesXOnceAndWeightsPerBlock) {
+  MK_ON_EMULATOR_ALONE();
   for (const auto& [form, rows, channels] :
        {std::tuple{Form::kFused96, 256, 96}, {Form::kFused192, 128, 192}}) {
     Case c({"traffic", rows, channels, 128});

@@ -9,6 +9,7 @@
 #include "kernels/linear/norm_fold.h"
 #include "kernels/linear/row_stats_f16.h"
 #include "kernels/linear/row_stats_f16_kernels_emulated.h"
+#include "kernels/linear/row_stats_f16_kernels_images.h"
 #include "kernels/linear/testing/linear_f16_case.h"
 
 namespace mk {
@@ -82,10 +83,12 @@ class FoldedOnDevice {
  public:
   explicit FoldedOnDevice(const Folded& f)
       : f_(f),
-        linear_(*LinearF16Kernels::Load(context_.host(),
-                                        context_.Module(mk_emulated_linear_f16_kernels))),
+        linear_(*LinearF16Kernels::Load(
+            context_.host(),
+            context_.Module(mk_emulated_linear_f16_kernels, mk_images_linear_f16_kernels))),
         stats_kernels_(*RowStatsF16Kernels::Load(
-            context_.host(), context_.Module(mk_emulated_row_stats_f16_kernels))),
+            context_.host(),
+            context_.Module(mk_emulated_row_stats_f16_kernels, mk_images_row_stats_f16_kernels))),
         x_(&context_.memory(), "x", f.x),
         weight_(&context_.memory(), "weight", f.weight16),
         sums_(&context_.memory(), "sums", f.sums),
@@ -118,7 +121,7 @@ class FoldedOnDevice {
   }
 
   const Folded& f_;
-  testing::EmulatedContext context_;
+  testing::OpContext context_;
   LinearF16Kernels linear_;
   RowStatsF16Kernels stats_kernels_;
   emu::DeviceArray<half> x_, weight_;
@@ -184,9 +187,11 @@ TEST(RowStatsF16, EqualsTheTwinAndMovesWhatItSays) {
 }
 
 TEST(RowStatsF16, MovesWhatItSays) {
-  testing::EmulatedContext context;
-  const RowStatsF16Kernels kernels =
-      *RowStatsF16Kernels::Load(context.host(), context.Module(mk_emulated_row_stats_f16_kernels));
+  MK_ON_EMULATOR_ALONE();
+  testing::OpContext context;
+  const RowStatsF16Kernels kernels = *RowStatsF16Kernels::Load(
+      context.host(),
+      context.Module(mk_emulated_row_stats_f16_kernels, mk_images_row_stats_f16_kernels));
   emu::DeviceArray<half> x(&context.memory(), "x", ToHalves(Generate("x", 1, 16 * 256, -1, 1)));
   emu::DeviceArray<RowStats> stats(&context.memory(), "stats", 16);
   ASSERT_TRUE(RowStatsF16(*context, kernels, {x.device(), stats.device(), 16, 256}).ok());
@@ -228,7 +233,7 @@ TEST(NormFold, StatisticsFromTheProducersEpilogueGiveTheSame) {
     f.x = ToHalves(producer.Got());
     FoldedOnDevice whole(f);
     ASSERT_TRUE(whole.Launch()({}).ok());
-    testing::EmulatedContext& context = producer.context();
+    testing::OpContext& context = producer.context();
     emu::DeviceArray<half> x(&context.memory(), "x", f.x), w(&context.memory(), "w", f.weight16);
     emu::DeviceArray<float> sums(&context.memory(), "sums", f.sums),
         bias(&context.memory(), "bias", f.folded_bias), y(&context.memory(), "y", 37 * 24);

@@ -45,6 +45,7 @@ TEST_P(LinearF16Tiles, EqualTheTwinUnderEverySchedule) {
 }
 
 TEST_P(LinearF16Tiles, NeedEveryBarrierAndWait) {
+  MK_ON_EMULATOR_ALONE();
   // Six stages' worth of k: each is filled again, and the last lies where the sums go.
   LinearF16Case c({"mutants", 33, 72, 192});
   const std::vector<emu::Mutant> mutants = emu::MutateSyncs(c.Launch(GetParam()), c.Outputs());
@@ -53,6 +54,7 @@ TEST_P(LinearF16Tiles, NeedEveryBarrierAndWait) {
 }
 
 TEST_P(LinearF16Tiles, MoveWhatTheySay) {
+  MK_ON_EMULATOR_ALONE();
   const TileF16& tile = kTilesF16[GetParam()];
   const LinearF16Shape shape = {"traffic", 2 * tile.m, 3 * tile.n, 96};
   LinearF16Options options;
@@ -89,6 +91,7 @@ TEST(LinearF16, TakesOperandsOfAnyAlignmentUnderEverySchedule) {
 }
 
 TEST(LinearF16, TheElementwisePathNeedsItsBarriers) {
+  MK_ON_EMULATOR_ALONE();
   LinearF16Case c({"mutants", 33, 67, 191});
   const std::vector<emu::Mutant> mutants = emu::MutateSyncs(c.Launch(), c.Outputs());
   EXPECT_EQ(mutants.size(), 3u);

@@ -7,19 +7,20 @@
 #include <vector>
 
 #include "kernels/norm/layer_norm_f16_kernels_emulated.h"
+#include "kernels/norm/layer_norm_f16_kernels_images.h"
 #include "kernels/norm/layer_norm_f16_shapes.h"
 #include "kernels/testing/compare.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
 
 using device::half;
 using emu::DeviceArray;
-using testing::EmulatedContext;
 using testing::Generate;
 using testing::IsNear;
+using testing::OpContext;
 using testing::ToFloats;
 using testing::ToHalves;
 
@@ -35,11 +36,12 @@ struct Fused {
 // One problem on the emulator and in the twin.
 class Problem {
  public:
-  Problem(EmulatedContext& context, const LayerNormF16Shape& shape, const Fused& fused = {},
+  Problem(OpContext& context, const LayerNormF16Shape& shape, const Fused& fused = {},
           float low = -1, float high = 1)
       : context_(context),
-        kernels_(*LayerNormF16Kernels::Load(context.host(),
-                                            context.Module(mk_emulated_layer_norm_f16_kernels))),
+        kernels_(*LayerNormF16Kernels::Load(
+            context.host(),
+            context.Module(mk_emulated_layer_norm_f16_kernels, mk_images_layer_norm_f16_kernels))),
         fused_(fused),
         rows_(shape.rows),
         channels_(shape.channels),
@@ -105,7 +107,7 @@ class Problem {
     EXPECT_TRUE(IsNear(ToFloats(sum_device_.Host()), {sums.begin(), sums.end()}, 0, 0));
   }
 
-  EmulatedContext& context_;
+  OpContext& context_;
   const LayerNormF16Kernels kernels_;
   const Fused fused_;
   const int64_t rows_, channels_;
@@ -125,7 +127,7 @@ TEST(LayerNormF16, EqualsTheTwinUnderEverySchedule) {
                          {true, Activation::kGelu, false, false},
                          {false, Activation::kNone, true, true},
                          {true, Activation::kSilu, true, true}};
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, all[variant++ % 4]);
     const emu::SweepResult sweep = emu::Sweep(problem.Launch(), [&] { return problem.Outputs(); });
     ASSERT_TRUE(sweep.ok) << shape.name << ": " << sweep.text;
@@ -143,7 +145,7 @@ TEST(LayerNormF16, EqualsTheTwinWithEachFusedPart) {
                                {false, Activation::kSilu},
                                {false, Activation::kNone, true},
                                {true, Activation::kGelu, false, true}}) {
-      EmulatedContext context;
+      OpContext context;
       Problem problem(context, shape, fused);
       ASSERT_TRUE(problem.Run().ok()) << context.error();
       problem.ExpectTheTwins();
@@ -153,7 +155,7 @@ TEST(LayerNormF16, EqualsTheTwinWithEachFusedPart) {
 
 TEST(LayerNormF16, EqualsTheTwinOnModelShapes) {
   for (const LayerNormF16Shape& shape : kLayerNormF16ModelShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape);
     ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
     problem.ExpectTheTwins();
@@ -164,7 +166,7 @@ TEST(LayerNormF16, KeepsPrecisionFarFromZero) {
   // Mean 1000, halves half a unit apart: a variance from squares in fp32 would be off by a tenth.
   // The mean is off by at most an ulp of 1000, 6e-5, of which the deviation of 0.6 makes 1e-4.
   for (const LayerNormF16Shape shape : {LayerNormF16Shape{"far", 4, 96}, {"far_any", 2, 77}}) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, {}, 999.0f, 1001.0f);
     ASSERT_TRUE(problem.Run().ok()) << context.error();
     problem.ExpectTheTwins(1.5e-4);
@@ -187,7 +189,7 @@ TEST(LayerNormF16, TheTwinIsTheFormula) {
 
 TEST(LayerNormF16, CarriesNanToItsRowOnly) {
   for (const LayerNormF16Shape shape : {LayerNormF16Shape{"lanes8", 6, 16}, {"any", 3, 5}}) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape);
     problem.x_[shape.channels + 2] = ToHalves({NAN})[0];  // row 1
     ASSERT_TRUE(problem.Run().ok()) << context.error();
@@ -199,8 +201,9 @@ TEST(LayerNormF16, CarriesNanToItsRowOnly) {
 }
 
 TEST(LayerNormF16, MovesWhatItSays) {
+  MK_ON_EMULATOR_ALONE();
   for (const bool residual : {false, true}) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, {"traffic", 32, 256}, {residual});
     ASSERT_TRUE(problem.Run().ok()) << context.error();
     const emu::Counts& counts = context.launches()[0].report.counts;
@@ -215,7 +218,7 @@ TEST(LayerNormF16, MovesWhatItSays) {
 }
 
 TEST(LayerNormF16, TakesWhatIsNotAlignedOneByOne) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"misaligned", 3, 16});
   LayerNormF16Params params = problem.Params();
   params.x += 1;
@@ -225,7 +228,7 @@ TEST(LayerNormF16, TakesWhatIsNotAlignedOneByOne) {
 }
 
 TEST(LayerNormF16, RefusesEachBrokenPrecondition) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"refused", 2, 8}, {true});
   const auto message = [&](auto change) {
     LayerNormF16Params params = problem.Params();

@@ -8,25 +8,27 @@
 #include <vector>
 
 #include "kernels/pointwise/multiply_f16_kernels_emulated.h"
+#include "kernels/pointwise/multiply_f16_kernels_images.h"
 #include "kernels/pointwise/multiply_f16_shapes.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
 
 using device::half;
 using emu::DeviceArray;
-using testing::EmulatedContext;
 using testing::Generate;
+using testing::OpContext;
 using testing::ToFloats;
 using testing::ToHalves;
 
 struct Problem {
-  Problem(EmulatedContext& context, int64_t count, int64_t offset = 0)
+  Problem(OpContext& context, int64_t count, int64_t offset = 0)
       : context(context),
-        kernels(*MultiplyF16Kernels::Load(context.host(),
-                                          context.Module(mk_emulated_multiply_f16_kernels))),
+        kernels(*MultiplyF16Kernels::Load(
+            context.host(),
+            context.Module(mk_emulated_multiply_f16_kernels, mk_images_multiply_f16_kernels))),
         count(count),
         offset(offset),
         a(ToHalves(Generate("a", 1, count + offset, -300, 300))),
@@ -48,7 +50,7 @@ struct Problem {
                        static_cast<size_t>(count) * sizeof(half)) == 0;
   }
 
-  EmulatedContext& context;
+  OpContext& context;
   const MultiplyF16Kernels kernels;
   const int64_t count, offset;
   std::vector<half> a, b;
@@ -58,7 +60,7 @@ struct Problem {
 TEST(MultiplyF16, IsTheTwinsToTheBitUnderEverySchedule) {
   for (const int64_t offset : {0, 1}) {
     for (const MultiplyF16Shape& shape : kMultiplyF16RaggedShapes) {
-      EmulatedContext context;
+      OpContext context;
       Problem problem(context, shape.count, offset);
       const emu::SweepResult sweep = emu::Sweep(context.LaunchFunction([&] {
         problem.y_device.Reset();
@@ -75,7 +77,7 @@ TEST(MultiplyF16, IsTheTwinsToTheBitUnderEverySchedule) {
 
 TEST(MultiplyF16, RunsInPlaceAndOnModelShapes) {
   for (const MultiplyF16Shape& shape : kMultiplyF16ModelShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape.count);
     MultiplyF16Params params = problem.Params();
     params.y = problem.a_device.device();
@@ -86,7 +88,7 @@ TEST(MultiplyF16, RunsInPlaceAndOnModelShapes) {
 }
 
 TEST(MultiplyF16, CarriesNanAndInfinityToTheirElementOnly) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, 20);
   problem.a[3] = ToHalves({NAN})[0];
   problem.a[18] = ToHalves({INFINITY})[0];
@@ -100,10 +102,11 @@ TEST(MultiplyF16, CarriesNanAndInfinityToTheirElementOnly) {
 }
 
 TEST(MultiplyF16, MovesWhatItSays) {
-  EmulatedContext context;
+  MK_ON_EMULATOR_ALONE();
+  OpContext context;
   Problem problem(context, 4096);
   ASSERT_TRUE(problem.Run().ok()) << context.error();
-  const testing::EmulatedLaunch& launch = context.launches()[0];
+  const testing::OpLaunch& launch = context.launches()[0];
   EXPECT_EQ(launch.report.counts.global_bytes(), 6u * 4096);
   EXPECT_EQ(launch.report.counts.wasted_sectors(), 0u);
   EXPECT_EQ(launch.cost.bytes, 6u * 4096);
@@ -111,7 +114,7 @@ TEST(MultiplyF16, MovesWhatItSays) {
 }
 
 TEST(MultiplyF16, RefusesEachBrokenPrecondition) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, 8);
   const auto message = [&](auto change) {
     MultiplyF16Params params = problem.Params();

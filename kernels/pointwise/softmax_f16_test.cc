@@ -7,26 +7,28 @@
 #include <vector>
 
 #include "kernels/pointwise/softmax_f16_kernels_emulated.h"
+#include "kernels/pointwise/softmax_f16_kernels_images.h"
 #include "kernels/pointwise/softmax_f16_shapes.h"
 #include "kernels/testing/compare.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
 
 using device::half;
 using emu::DeviceArray;
-using testing::EmulatedContext;
 using testing::IsNear;
+using testing::OpContext;
 using testing::ToFloats;
 using testing::ToHalves;
 
 struct Problem {
-  Problem(EmulatedContext& context, const SoftmaxF16Shape& shape, float scale = 0.5f)
+  Problem(OpContext& context, const SoftmaxF16Shape& shape, float scale = 0.5f)
       : context(context),
-        kernels(*SoftmaxF16Kernels::Load(context.host(),
-                                         context.Module(mk_emulated_softmax_f16_kernels))),
+        kernels(*SoftmaxF16Kernels::Load(
+            context.host(),
+            context.Module(mk_emulated_softmax_f16_kernels, mk_images_softmax_f16_kernels))),
         shape(shape),
         scale(scale),
         x(ToHalves(testing::Generate("x", 1, shape.rows * shape.columns, -20, 20))),
@@ -49,7 +51,7 @@ struct Problem {
                   {shape.rows, shape.columns});
   }
 
-  EmulatedContext& context;
+  OpContext& context;
   const SoftmaxF16Kernels kernels;
   const SoftmaxF16Shape shape;
   const float scale;
@@ -59,7 +61,7 @@ struct Problem {
 
 TEST(SoftmaxF16, EqualsTheTwinUnderEverySchedule) {
   for (const SoftmaxF16Shape& shape : kSoftmaxF16RaggedShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape);
     const emu::LaunchFunction launch = context.LaunchFunction([&] {
       problem.y_device.Reset();
@@ -73,7 +75,7 @@ TEST(SoftmaxF16, EqualsTheTwinUnderEverySchedule) {
 
 TEST(SoftmaxF16, EqualsTheTwinInPlaceOnModelShapes) {
   for (const SoftmaxF16Shape& shape : kSoftmaxF16ModelShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, -1.0f);
     SoftmaxF16Params params = problem.Params();
     params.y = problem.x_device.device();
@@ -83,7 +85,7 @@ TEST(SoftmaxF16, EqualsTheTwinInPlaceOnModelShapes) {
 }
 
 TEST(SoftmaxF16, TheTwinAddsUpToOne) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"sum", 3, 50});
   const std::vector<float> y = ToFloats(problem.Twins());
   for (int row = 0; row < 3; ++row) {
@@ -95,7 +97,7 @@ TEST(SoftmaxF16, TheTwinAddsUpToOne) {
 
 TEST(SoftmaxF16, CarriesWhatIsNoNumberToItsRowOnly) {
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, {"bad", 3, 24});
     problem.x[24 + 5] = ToHalves({bad})[0];  // row 1
     problem.x_device.Set(problem.x);
@@ -110,10 +112,11 @@ TEST(SoftmaxF16, CarriesWhatIsNoNumberToItsRowOnly) {
 }
 
 TEST(SoftmaxF16, MovesWhatItSays) {
-  EmulatedContext context;
+  MK_ON_EMULATOR_ALONE();
+  OpContext context;
   Problem problem(context, {"traffic", 16, 1024});
   ASSERT_TRUE(problem.Run().ok()) << context.error();
-  const testing::EmulatedLaunch& launch = context.launches()[0];
+  const testing::OpLaunch& launch = context.launches()[0];
   EXPECT_EQ(launch.report.counts.global_bytes(), 4u * 16 * 1024);
   EXPECT_EQ(launch.report.counts.wasted_sectors(), 0u);
   EXPECT_EQ(launch.cost.bytes, 4u * 16 * 1024);
@@ -121,7 +124,7 @@ TEST(SoftmaxF16, MovesWhatItSays) {
 }
 
 TEST(SoftmaxF16, RefusesEachBrokenPrecondition) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"refused", 2, 8});
   const auto message = [&](auto change) {
     SoftmaxF16Params params = problem.Params();

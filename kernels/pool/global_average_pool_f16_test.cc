@@ -7,27 +7,29 @@
 #include <vector>
 
 #include "kernels/pool/global_average_pool_f16_kernels_emulated.h"
+#include "kernels/pool/global_average_pool_f16_kernels_images.h"
 #include "kernels/pool/global_average_pool_f16_shapes.h"
 #include "kernels/testing/compare.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
 
 using device::half;
 using emu::DeviceArray;
-using testing::EmulatedContext;
 using testing::Generate;
 using testing::IsNear;
+using testing::OpContext;
 using testing::ToFloats;
 using testing::ToHalves;
 
 struct Problem {
-  Problem(EmulatedContext& context, const GlobalAveragePoolF16Shape& shape, bool normed)
+  Problem(OpContext& context, const GlobalAveragePoolF16Shape& shape, bool normed)
       : context(context),
         kernels(*GlobalAveragePoolF16Kernels::Load(
-            context.host(), context.Module(mk_emulated_global_average_pool_f16_kernels))),
+            context.host(), context.Module(mk_emulated_global_average_pool_f16_kernels,
+                                           mk_images_global_average_pool_f16_kernels))),
         shape(shape),
         normed(normed),
         x(ToHalves(Generate("x", 1, shape.rows * shape.channels, -1, 2))),
@@ -64,7 +66,7 @@ struct Problem {
     return IsNear(ToFloats(y_device.Host()), {floats.begin(), floats.end()}, 3e-6, 0x1p-10);
   }
 
-  EmulatedContext& context;
+  OpContext& context;
   const GlobalAveragePoolF16Kernels kernels;
   const GlobalAveragePoolF16Shape shape;
   const bool normed;
@@ -78,7 +80,7 @@ struct Problem {
 TEST(GlobalAveragePoolF16, EqualsTheTwinUnderEverySchedule) {
   for (const bool normed : {false, true}) {
     for (const GlobalAveragePoolF16Shape& shape : kGlobalAveragePoolF16RaggedShapes) {
-      EmulatedContext context;
+      OpContext context;
       Problem problem(context, shape, normed);
       const emu::SweepResult sweep =
           emu::Sweep(problem.Launch(), testing::BytesOf(problem.y_device));
@@ -92,7 +94,7 @@ TEST(GlobalAveragePoolF16, EqualsTheTwinUnderEverySchedule) {
 
 TEST(GlobalAveragePoolF16, EqualsTheTwinOnModelShapes) {
   for (const GlobalAveragePoolF16Shape& shape : kGlobalAveragePoolF16ModelShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, true);
     ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
     EXPECT_TRUE(problem.IsTheTwins()) << shape.name;
@@ -100,7 +102,8 @@ TEST(GlobalAveragePoolF16, EqualsTheTwinOnModelShapes) {
 }
 
 TEST(GlobalAveragePoolF16, NeedsEveryBarrier) {
-  EmulatedContext context;
+  MK_ON_EMULATOR_ALONE();
+  OpContext context;
   Problem problem(context, {"two_groups", 70, 66}, true);
   const std::vector<emu::Mutant> mutants =
       emu::MutateSyncs(problem.Launch(), testing::BytesOf(problem.y_device));
@@ -110,7 +113,7 @@ TEST(GlobalAveragePoolF16, NeedsEveryBarrier) {
 
 TEST(GlobalAveragePoolF16, CarriesNanWhereItGoes) {
   for (const bool normed : {false, true}) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, {"nan", 70, 6}, normed);
     problem.x[68 * 6 + 4] = ToHalves({NAN})[0];
     problem.x_device.Set(problem.x);
@@ -122,13 +125,14 @@ TEST(GlobalAveragePoolF16, CarriesNanWhereItGoes) {
 }
 
 TEST(GlobalAveragePoolF16, MovesWhatItSays) {
-  EmulatedContext context;
+  MK_ON_EMULATOR_ALONE();
+  OpContext context;
   Problem problem(context, {"traffic", 128, 256}, false);
   ASSERT_TRUE(problem.Run().ok()) << context.error();
   ASSERT_EQ(context.launches().size(), 2u);
   uint64_t moved = 0;
   uint64_t said = 0;
-  for (const testing::EmulatedLaunch& launch : context.launches()) {
+  for (const testing::OpLaunch& launch : context.launches()) {
     EXPECT_EQ(launch.report.counts.global_bytes(), launch.cost.bytes) << launch.kernel;
     EXPECT_EQ(launch.report.counts.wasted_sectors(), 0u);
     moved += launch.report.counts.global_bytes();
@@ -141,7 +145,8 @@ TEST(GlobalAveragePoolF16, MovesWhatItSays) {
 }
 
 TEST(GlobalAveragePoolF16, ReadsNormedRowsThrice) {
-  EmulatedContext context;
+  MK_ON_EMULATOR_ALONE();
+  OpContext context;
   Problem problem(context, {"traffic", 64, 64}, true);
   ASSERT_TRUE(problem.Run().ok()) << context.error();
   EXPECT_EQ(context.launches()[0].report.counts.global_bytes(),
@@ -149,7 +154,7 @@ TEST(GlobalAveragePoolF16, ReadsNormedRowsThrice) {
 }
 
 TEST(GlobalAveragePoolF16, RefusesEachBrokenPrecondition) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"refused", 2, 8}, true);
   const auto message = [&](auto change) {
     GlobalAveragePoolF16Params params = problem.Params();

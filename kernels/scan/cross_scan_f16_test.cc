@@ -10,19 +10,20 @@
 
 #include "kernels/scan/cross_scan.h"
 #include "kernels/scan/cross_scan_f16_kernels_emulated.h"
+#include "kernels/scan/cross_scan_f16_kernels_images.h"
 #include "kernels/scan/cross_scan_f16_shapes.h"
 #include "kernels/testing/compare.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
 
 using device::half;
 using emu::DeviceArray;
-using testing::EmulatedContext;
 using testing::Generate;
 using testing::IsNearRelL2;
+using testing::OpContext;
 using testing::RoundedToHalf;
 using testing::ToFloats;
 using testing::ToHalves;
@@ -57,10 +58,11 @@ struct Operands {
 
 class Problem {
  public:
-  Problem(EmulatedContext& context, const CrossScanF16Shape& shape, Behind behind)
+  Problem(OpContext& context, const CrossScanF16Shape& shape, Behind behind)
       : context_(context),
-        kernels_(*CrossScanF16Kernels::Load(context.host(),
-                                            context.Module(mk_emulated_cross_scan_f16_kernels))),
+        kernels_(*CrossScanF16Kernels::Load(
+            context.host(),
+            context.Module(mk_emulated_cross_scan_f16_kernels, mk_images_cross_scan_f16_kernels))),
         s_(shape),
         behind_(behind),
         host_(shape),
@@ -137,7 +139,7 @@ class Problem {
     return IsNearRelL2(Y(), Twins(), bound, {s_.height, s_.width, s_.channels});
   }
 
-  EmulatedContext& context_;
+  OpContext& context_;
   const CrossScanF16Kernels kernels_;
   const CrossScanF16Shape s_;
   const Behind behind_;
@@ -153,7 +155,7 @@ TEST(CrossScanF16, TheTwinIsTheCpuOp) {
   shapes.insert(shapes.end(), std::begin(kCrossScanF16StateShapes),
                 std::end(kCrossScanF16StateShapes));
   for (const CrossScanF16Shape& s : shapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, s, Behind::kNothing);
     const std::vector<float> x = ToFloats(problem.host_.x);
     const std::vector<float> projected = ToFloats(problem.host_.projected);
@@ -171,7 +173,7 @@ TEST(CrossScanF16, TheTwinIsTheCpuOp) {
 TEST(CrossScanF16, EqualsTheTwinUnderEverySchedule) {
   int variant = 0;
   for (const CrossScanF16Shape& shape : kCrossScanF16RaggedShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, static_cast<Behind>(variant++ % 3));
     const emu::SweepResult sweep = emu::Sweep(problem.Launch(), testing::BytesOf(problem.y_));
     ASSERT_TRUE(sweep.ok) << shape.name << ": " << sweep.text;
@@ -184,7 +186,7 @@ TEST(CrossScanF16, EqualsTheTwinUnderEverySchedule) {
 
 TEST(CrossScanF16, EqualsTheTwinOnModelShapes) {
   for (const CrossScanF16Shape& shape : kCrossScanF16ModelShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, Behind::kNorm);
     ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
     EXPECT_TRUE(problem.IsTheTwins()) << shape.name;
@@ -195,7 +197,7 @@ TEST(CrossScanF16, EqualsTheTwinOnModelShapes) {
 
 TEST(CrossScanF16, EqualsTheTwinWithManyStates) {
   for (const CrossScanF16Shape& shape : kCrossScanF16StateShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, Behind::kNormAndGate);
     ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
     EXPECT_TRUE(problem.IsTheTwins()) << shape.name;
@@ -204,7 +206,7 @@ TEST(CrossScanF16, EqualsTheTwinWithManyStates) {
 
 TEST(CrossScanF16, ASmallMapIsOneLaunch) {
   for (const CrossScanF16Shape& shape : kCrossScanF16ModelShapes) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, Behind::kNormAndGate);
     const bool tiny = std::string(shape.name).find("vmamba_t") != std::string::npos;
     EXPECT_EQ(PlanCrossScanF16(problem.Params()).launches, tiny ? 2 : 1) << shape.name;
@@ -216,7 +218,7 @@ TEST(CrossScanF16, KeepsTheStateOfALongSequence) {
   // handed on, in half precision ends far from (1 - e^-2.048) 0.001 / (1 - e^-0.001). Of one row,
   // the backwards direction ends at token 0; the others are silenced by C = 0.
   constexpr int32_t kTokens = 2048;
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"long", 1, kTokens, 1, 1, 1}, Behind::kNothing);
   for (half& v : problem.host_.x) v = ToHalves({1})[0];
   for (half& v : problem.host_.dt_weight) v = half{0};
@@ -237,7 +239,7 @@ TEST(CrossScanF16, CarriesNanToItsChannelOnly) {
   for (const CrossScanF16Shape shape : {CrossScanF16Shape{"nan", 3, 4, 5, 2, 1},
                                         {"nan_in_tiles", 2, 40, 5, 2, 1},
                                         {"nan_in_states", 3, 4, 5, 2, 2}}) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, Behind::kNothing);
     problem.host_.x[2 * 5 + 3] = ToHalves({NAN})[0];  // token 2, channel 3
     problem.Upload();
@@ -248,6 +250,7 @@ TEST(CrossScanF16, CarriesNanToItsChannelOnly) {
 }
 
 TEST(CrossScanF16, NeedsEveryBarrier) {
+  MK_ON_EMULATOR_ALONE();
   // Of a norm with tickets, the barrier before a ticket is drawn survives: it keeps thread 0 from
   // drawing before another warp has stored, and here the next block only begins when this one has
   // ended. It is not harmless on a GPU.
@@ -258,7 +261,7 @@ TEST(CrossScanF16, NeedsEveryBarrier) {
                {{"tiles", 2, 33, 33, 2, 1}, 5, 1},
                {{"all_in_a_block", 4, 4, 12, 1, 1}, 4, 0}};
   for (const auto& [shape, syncs, survivors] : cases) {
-    EmulatedContext context;
+    OpContext context;
     Problem problem(context, shape, Behind::kNormAndGate);
     const std::vector<emu::Mutant> mutants =
         emu::MutateSyncs(problem.Launch(), testing::BytesOf(problem.y_));
@@ -298,12 +301,13 @@ double ReferenceBytes(const Stage& s) {
 }
 
 TEST(CrossScanF16, MovesWhatItSaysAndAnEighthOfTheReferenceAt512) {
-  EmulatedContext context;
+  MK_ON_EMULATOR_ALONE();
+  OpContext context;
   Problem problem(context, {"as_stage_1", 64, 64, 64, 4, 1}, Behind::kNorm);
   ASSERT_TRUE(problem.Run().ok()) << context.error();
   ASSERT_EQ(context.launches().size(), 3u);
   uint64_t said = 0;
-  for (const testing::EmulatedLaunch& launch : context.launches()) {
+  for (const testing::OpLaunch& launch : context.launches()) {
     const emu::Counts& counts = launch.report.counts;
     // The tickets are in no formula: a sector, zeroed in `ends`.
     EXPECT_NEAR(static_cast<double>(counts.footprint_bytes()),
@@ -328,7 +332,7 @@ TEST(CrossScanF16, MovesWhatItSaysAndAnEighthOfTheReferenceAt512) {
 }
 
 TEST(CrossScanF16, RefusesEachBrokenPrecondition) {
-  EmulatedContext context;
+  OpContext context;
   Problem problem(context, {"refused", 2, 3, 4, 2, 1}, Behind::kNormAndGate);
   const auto message = [&](auto change) {
     CrossScanF16Params params = problem.Params();

@@ -11,6 +11,7 @@
 #include "core/base/program.h"
 #include "core/base/status_macros.h"
 #include "core/base/text.h"
+#include "core/device/open_device.h"
 #include "core/device/planning/board.h"
 #include "core/loader/plan_pack.h"
 #include "core/loader/repository.h"
@@ -21,6 +22,7 @@ namespace mk::cli {
 namespace {
 
 constexpr uint64_t kMaxSmallBytes = uint64_t{256} << 20;
+constexpr double kMeasureTimeoutSeconds = 120;
 // What a graph's node is taken to cost: nobody has measured it for us yet.
 constexpr double kAssumedLaunchUs = 2;
 
@@ -30,18 +32,21 @@ constexpr char kMore[] =
     "  mk explain run/packs/vmamba-tiny --board all --input image=512x512x3\n"
     "  mk explain run/packs/vmamba-pico --html plan.html     a bar per launch, memory over the "
     "run\n"
+    "  mk explain run/packs/vmamba-pico --board orin-nx-8gb --measure cuda --all\n"
+    "                                                        on that board: what each launch took\n"
     "  mk explain --boards                                   the boards, their rates and sources\n"
     "\n"
-    "All of it is predicted: the larger of moving each launch's bytes and computing its FLOPs at "
+    "Predicted is: the larger of moving each launch's bytes and computing its FLOPs at "
     "the board's\n"
     "rates, with whole rounds of blocks over its SMs. No GPU is needed; the pack must run on "
     "\"cuda\".\n"
     "Exit code 0: explained; 2: wrong flags or files; 4: the pack or the inputs were refused.";
 
 struct Options {
-  std::string pack, html, probe;
+  std::string pack, html, probe, measure;
   std::vector<std::string> boards, inputs;
   double launch_us = kAssumedLaunchUs;
+  int runs = PlanOptions().runs;
   bool all = false, list = false;
 };
 
@@ -130,6 +135,12 @@ absl::StatusOr<std::vector<Explained>> ExplainAll(const Options& options,
   }
   ProbeOptions probe;
   probe.path = options.probe.empty() ? BesideOwnProgram("mergekernel-probe") : options.probe;
+  if (!options.measure.empty()) {
+    plan_options.measure_on = options.measure;
+    plan_options.runs = options.runs;
+    probe.timeout_seconds = kMeasureTimeoutSeconds;
+    probe.environment = DriverEnvironment();
+  }
   std::vector<Explained> explained;
   Progress progress("planning", boards.size());
   for (const Board* board : boards) {
@@ -155,6 +166,9 @@ int Run(const Globals& globals, const Options& options) {
     const auto board = FindBoard(name);
     if (!board.ok()) return ReportUsage(globals, std::string(board.status().message()));
     boards.push_back(*board);
+  }
+  if (!options.measure.empty() && boards.size() != 1) {
+    return ReportUsage(globals, "explain: --measure wants one --board: the one that the device is");
   }
   const auto explained = ExplainAll(options, boards);
   if (!explained.ok()) {
@@ -198,6 +212,13 @@ void AddExplain(CLI::App& app, Globals& globals, int* exit_code) {
                    "Microseconds taken for a launch beside its work; an assumption")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1000.0));
+  command->add_option(
+      "--measure", options->measure,
+      "Also run it on this device (cuda, cuda:1), which --board names, and say what "
+      "each launch took");
+  command->add_option("--runs", options->runs, "Runs that --measure takes the median of")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
   command->add_option("--html", options->html, "Also write one self-contained page");
   command->add_option("--probe-path", options->probe,
                       "mergekernel-probe; default: beside this program");

@@ -40,9 +40,9 @@ class MkExplain : public ::testing::Test {
     return text.str();
   }
   // `arguments` holds no character that a shell would mind.
-  Ended Run(const std::string& arguments) const {
+  Ended Run(const std::string& arguments, const std::string& before = "") const {
     const int status =
-        std::system(("server/cli/mk explain --probe-path core/loader/mergekernel-probe " +
+        std::system((before + "server/cli/mk explain --probe-path core/loader/mergekernel-probe " +
                      arguments + " >" + folder_ + "/out 2>" + folder_ + "/err")
                         .c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, Read(folder_ + "/out"),
@@ -123,6 +123,37 @@ TEST(Explain, SumsWhatItsLaunchesTake) {
   EXPECT_NEAR(e.memory_seconds, 1e-6, 1e-12);
   EXPECT_NEAR(e.tensor_seconds, 1e-3, 1e-9);
   EXPECT_NEAR(e.seconds, 1e-3 + 1e-6 + 6e-6, 1e-9);
+}
+
+// On the fake driver: that every launch is clocked and told as measured, not how fast anything is.
+TEST_F(MkExplain, MeasuresOnADeviceBesideThePrediction) {
+  const std::string fake =
+      "env LD_LIBRARY_PATH=core/device/testing CUDA_FAKE_KERNELS=tests/packs/fake_kernels.so "
+      "CUDA_FAKE_REPORT=" +
+      folder_ + "/report ";
+  const std::string page = folder_ + "/plan.html";
+  const Ended ended = Run(pack() + " --measure cuda --runs 7 --html " + page, fake);
+  ASSERT_EQ(ended.code, kOk) << ended.err;
+  for (const char* part :
+       {"predicted, and measured", "MEASURED US", "OF THE ROOF", "median of 7"}) {
+    EXPECT_NE(ended.out.find(part), std::string::npos) << part << "\n" << ended.out;
+  }
+  EXPECT_NE(Read(page).find("us, measured"), std::string::npos);
+  const Ended json = Run(pack() + " --measure cuda --json", fake);
+  const auto row = nlohmann::json::parse(json.out).at(0);
+  EXPECT_EQ(row["measured"]["source"], "measured");
+  EXPECT_EQ(row["measured"]["runs"], 20);
+  EXPECT_GT(row["measured"]["best_us"], 0);
+  EXPECT_GT(row["launches"][0]["measured_us"], 0);
+}
+
+TEST_F(MkExplain, MeasureRefusesByName) {
+  EXPECT_EQ(Run(pack() + " --measure cuda --board all").code, kUsage);
+  const Ended none = Run(pack() + " --measure cuda", "env LD_LIBRARY_PATH= ");
+  EXPECT_NE(none.code, kOk);
+  EXPECT_NE(none.err.find("libcuda"), std::string::npos) << none.err;
+  const Ended cpu = Run(pack() + " --measure cpu");
+  EXPECT_NE(cpu.err.find("'cpu' launches no kernels"), std::string::npos) << cpu.err;
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ bool SameWork(const ExplainedLaunch& a, const ExplainedLaunch& b) {
 struct Group {
   const ExplainedLaunch* first;
   size_t count;
+  double measured_seconds;  // of all
 };
 std::vector<Group> Fold(const std::vector<ExplainedLaunch>& launches, bool all) {
   std::vector<Group> groups;
@@ -59,8 +60,9 @@ std::vector<Group> Fold(const std::vector<ExplainedLaunch>& launches, bool all) 
     }
     if (same != nullptr) {
       ++same->count;
+      same->measured_seconds += launch.measured_seconds;
     } else {
-      groups.push_back({&launch, 1});
+      groups.push_back({&launch, 1, launch.measured_seconds});
     }
   }
   return groups;
@@ -80,6 +82,16 @@ std::string RateText(const char* what, const Rate& rate, double unit, const char
                       RateBasisName(rate.basis), ")");
 }
 
+std::string MeasuredText(const Explained& e) {
+  if (e.plan.measured_on().empty()) return "";
+  return absl::StrCat("measured on ", e.plan.measured_on(), ": a run ",
+                      HumanDuration(e.plan.measured_seconds()), " (median of ",
+                      e.plan.measured_runs(), ", the best ",
+                      HumanDuration(e.plan.measured_best_seconds()),
+                      "; copies in and out included), its launches one by one ",
+                      HumanDuration(e.measured_seconds), "\n");
+}
+
 }  // namespace
 
 Explained Explain(const std::string& pack, const Board& board, mergekernel::v1::Plan plan,
@@ -89,12 +101,13 @@ Explained Explain(const std::string& pack, const Board& board, mergekernel::v1::
   explained.board = &board;
   explained.launch_seconds = launch_seconds;
   for (const auto& from : plan.launches()) {
-    ExplainedLaunch launch = {FromProto(from), {}};
+    ExplainedLaunch launch = {FromProto(from), {}, from.measured_seconds()};
     launch.prediction = Predict(board, launch.launch, launch_seconds);
     const Prediction& p = launch.prediction;
     const double roofline = std::max(p.memory_seconds, p.math_seconds);
     const std::string bound = p.memory_seconds >= p.math_seconds ? "memory" : p.bound;
     explained.seconds += p.seconds;
+    explained.measured_seconds += launch.measured_seconds;
     explained.roofline_seconds += roofline;
     (bound == "memory"   ? explained.memory_seconds
      : bound == "tensor" ? explained.tensor_seconds
@@ -109,23 +122,46 @@ Explained Explain(const std::string& pack, const Board& board, mergekernel::v1::
 }
 
 std::string ExplainText(const Explained& e, bool all) {
-  std::string text = absl::StrCat(e.pack, " on ", e.board->title, ": predicted, not measured\n",
-                                  "input ", Inputs(e.plan), "\n\n");
-  Table table({"KERNEL", "TIMES", "GRID", "BLOCK", "SHARED", "REGS", "PER SM", "WAVES", "BYTES",
-               "MFLOP", "BOUND", "US"});
+  std::string text = absl::StrCat(
+      e.pack, " on ", e.board->title,
+      e.plan.measured_on().empty() ? ": predicted, not measured\n" : ": predicted, and measured\n",
+      "input ", Inputs(e.plan), "\n\n");
+  const bool measured = !e.plan.measured_on().empty();
+  std::vector<std::string> columns = {"KERNEL", "TIMES", "GRID",  "BLOCK", "SHARED", "REGS",
+                                      "PER SM", "WAVES", "BYTES", "MFLOP", "BOUND",  "US"};
+  if (measured) columns.insert(columns.end(), {"MEASURED US", "OF THE ROOF"});
+  Table table(columns);
   for (const Group& group : Fold(e.launches, all)) {
     const PlannedLaunch& l = group.first->launch;
     const Prediction& p = group.first->prediction;
     const uint64_t shared =
         uint64_t{l.dims.shared_bytes} + (l.resources ? l.resources->shared_bytes : 0);
-    table.Row({l.kernel, std::to_string(group.count), Dims(l.dims.grid), Dims(l.dims.block),
-               HumanBytes(shared), l.resources ? std::to_string(l.resources->registers) : "?",
-               p.known ? std::to_string(p.occupancy.blocks_per_sm) : "?",
-               p.known ? Fixed(p.waves, 2) : "?", HumanBytes(l.dims.work.bytes),
-               Fixed(static_cast<double>(l.dims.work.flops + l.dims.work.tensor_flops) / 1e6, 2),
-               p.bound, Microseconds(p.seconds * static_cast<double>(group.count))});
+    std::vector<std::string> row = {
+        l.kernel,
+        std::to_string(group.count),
+        Dims(l.dims.grid),
+        Dims(l.dims.block),
+        HumanBytes(shared),
+        l.resources ? std::to_string(l.resources->registers) : "?",
+        p.known ? std::to_string(p.occupancy.blocks_per_sm) : "?",
+        p.known ? Fixed(p.waves, 2) : "?",
+        HumanBytes(l.dims.work.bytes),
+        Fixed(static_cast<double>(l.dims.work.flops + l.dims.work.tensor_flops) / 1e6, 2),
+        p.bound,
+        Microseconds(p.seconds * static_cast<double>(group.count))};
+    if (measured) {
+      row.push_back(Microseconds(group.measured_seconds));
+      const double roof = std::max(p.memory_seconds, p.math_seconds);
+      row.push_back(group.measured_seconds > 0
+                        ? absl::StrCat(Fixed(100 * roof * static_cast<double>(group.count) /
+                                                 group.measured_seconds,
+                                             0),
+                                       " %")
+                        : "?");
+    }
+    table.Row(row);
   }
-  absl::StrAppend(&text, table.Text(), "\n");
+  absl::StrAppend(&text, table.Text(), "\n", MeasuredText(e));
   absl::StrAppend(&text, e.launches.size(), " launches, ", HumanBytes(e.work.bytes), ", ",
                   Fixed(static_cast<double>(e.work.tensor_flops) / 1e9, 3),
                   " GFLOP on tensor cores and ", Fixed(static_cast<double>(e.work.flops) / 1e9, 3),
@@ -184,6 +220,10 @@ nlohmann::json ExplainJson(const Explained& e) {
       row["occupancy"] = p.occupancy.warps_share;
       row["waves"] = p.waves;
     }
+    if (launch.measured_seconds > 0) {
+      row["measured_us"] = launch.measured_seconds * 1e6;
+      row["share_of_roof"] = launch.Share();
+    }
     launches.push_back(std::move(row));
   }
   nlohmann::json inputs = nlohmann::json::array();
@@ -192,7 +232,17 @@ nlohmann::json ExplainJson(const Explained& e) {
                       {"datatype", input.datatype()},
                       {"shape", std::vector<int64_t>(input.shape().begin(), input.shape().end())}});
   }
+  nlohmann::json measured;  // null: nowhere
+  if (!e.plan.measured_on().empty()) {
+    measured = {{"source", "measured"},
+                {"device", e.plan.measured_on()},
+                {"runs", e.plan.measured_runs()},
+                {"median_us", e.plan.measured_seconds() * 1e6},
+                {"best_us", e.plan.measured_best_seconds() * 1e6},
+                {"launches_us", e.measured_seconds * 1e6}};
+  }
   return {{"source", "predicted"},
+          {"measured", measured},
           {"pack", e.pack},
           {"board", e.board->name},
           {"inputs", inputs},

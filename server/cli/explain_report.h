@@ -1,8 +1,9 @@
-// A plan with its predictions, for people and scripts. Pure. Everything here is *predicted*, and
-// every form of it says so.
+// A plan with its predictions, and with what a device took where it was also run there, for people
+// and scripts. Pure. Every number says whether it is *predicted* or *measured*.
 #ifndef MERGEKERNEL_SERVER_CLI_EXPLAIN_REPORT_H_
 #define MERGEKERNEL_SERVER_CLI_EXPLAIN_REPORT_H_
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,6 +17,14 @@ namespace mk::cli {
 struct ExplainedLaunch {
   PlannedLaunch launch;
   Prediction prediction;
+  double measured_seconds = 0;  // 0: nowhere
+
+  // What the board's rates leave of the measured time: 1 is the roof, 0 unknown.
+  double Share() const {
+    return measured_seconds > 0
+               ? std::max(prediction.memory_seconds, prediction.math_seconds) / measured_seconds
+               : 0;
+  }
 };
 
 struct Explained {
@@ -28,6 +37,7 @@ struct Explained {
   double seconds = 0;
   double roofline_seconds = 0;
   LaunchWork work;
+  double measured_seconds = 0;  // of the launches; 0: nowhere
   // Of roofline_seconds, by what bounds them.
   double memory_seconds = 0, tensor_seconds = 0, fp32_seconds = 0;
 };

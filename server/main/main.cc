@@ -11,6 +11,7 @@
 
 #include "core/base/version.h"
 #include "core/config/config.h"
+#include "core/device/open_device.h"
 #include "server/main/daemon.h"
 #include "server/main/logging.h"
 
@@ -70,19 +71,6 @@ void AddFlags(CLI::App& app, Config& config) {
 int Fail(const std::string& message, int exit_code = kExitFailed) {
   std::fprintf(stderr, "mergekerneld: %s\n", message.c_str());
   return exit_code;
-}
-
-// Where the loader looks for a driver, which GPU it shows, where it keeps what it compiled.
-std::vector<std::string> DriverEnvironment() {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string text = *variable;
-    if (text.rfind("LD_LIBRARY_PATH=", 0) == 0 || text.rfind("CUDA_", 0) == 0 ||
-        text.rfind("HOME=", 0) == 0) {
-      variables.push_back(text);
-    }
-  }
-  return variables;
 }
 
 int Main(int argc, char** argv) {

@@ -35,7 +35,7 @@ inline void ScaleKernel(const FakeLaunch& launch, const void* params) {
   for (int i = 0; i < p.count && i < threads; ++i) y[i] = x[i] * p.factor;
 }
 
-class FakeCudaTest : public testing::Test {
+class FakeCudaTest : public ::testing::Test {
  protected:
   static const FakeCudaControl& Fake() {
     static const FakeCudaControl* const control = [] {

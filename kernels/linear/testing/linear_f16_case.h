@@ -12,9 +12,10 @@
 #include "kernels/device/convert.h"
 #include "kernels/linear/linear_f16.h"
 #include "kernels/linear/linear_f16_kernels_emulated.h"
+#include "kernels/linear/linear_f16_kernels_images.h"
 #include "kernels/linear/linear_f16_shapes.h"
-#include "kernels/testing/emulated_context.h"
 #include "kernels/testing/generator.h"
+#include "kernels/testing/op_context.h"
 
 namespace mk::testing {
 
@@ -34,8 +35,9 @@ class LinearF16Case {
   LinearF16Case(const LinearF16Shape& shape, const LinearF16Options& options = {})
       : shape_(shape),
         options_(options),
-        kernels_(*LinearF16Kernels::Load(context_.host(),
-                                         context_.Module(mk_emulated_linear_f16_kernels))),
+        kernels_(*LinearF16Kernels::Load(
+            context_.host(),
+            context_.Module(mk_emulated_linear_f16_kernels, mk_images_linear_f16_kernels))),
         x_(ToHalves(Values("x", options.x_offset + shape.m * shape.k))),
         weight_(ToHalves(Values("w", shape.n * shape.k))),
         bias_(Values("b", shape.n)),
@@ -128,7 +130,7 @@ class LinearF16Case {
     return ::testing::AssertionSuccess();
   }
 
-  EmulatedContext& context() { return context_; }
+  OpContext& context() { return context_; }
   const LinearF16Kernels& kernels() const { return kernels_; }
   std::vector<half>& x() { return x_; }
   void UploadX() { x_device_.Set(x_); }
@@ -156,7 +158,7 @@ class LinearF16Case {
 
   const LinearF16Shape shape_;
   const LinearF16Options options_;
-  EmulatedContext context_;
+  OpContext context_;
   LinearF16Kernels kernels_;
   std::vector<half> x_, weight_;
   std::vector<float> bias_;

@@ -4,7 +4,7 @@
 #include "kernels/device/device.h"
 #include "kernels/device/memory.h"
 #include "kernels/device/ptx.h"
-#include "kernels/testing/emulated_context_sample_params.h"
+#include "kernels/testing/op_context_sample_params.h"
 
 extern "C" __global__ void __launch_bounds__(64)
     mk_sample_reverse(const mk::samples::ReverseParams p) {

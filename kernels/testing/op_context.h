@@ -1,10 +1,11 @@
-// A host and a run on the emulated device, for tests of an op's device code through the op's own
-// entry: its checks, its grid, its launches.
+// A host and a run for tests of an op's device code through the op's own entry: its checks, its
+// grid, its launches. On the emulator; or, with MK_OP_DEVICE=cuda in the environment, on a GPU
+// (gpu_mirror.h), where results and refusals are judged and what only the emulator sees is not.
 //
-//   EmulatedContext context;
-//   const auto kernels = FooF16Kernels::Load(context.host(), context.Module(mk_emulated_foo_f16));
-//   emu::DeviceArray<half> x(&context.memory(), "x", ToHalves(values)), y(&context.memory(), "y",
-//   n); x.Freeze(); const auto launch = context.LaunchFunction([&] {
+//   OpContext context;
+//   const auto kernels = FooF16Kernels::Load(context.host(), context.Module(mk_emulated_foo_f16,
+//   mk_images_foo_f16)); emu::DeviceArray<half> x(&context.memory(), "x", ToHalves(values)),
+//   y(&context.memory(), "y", n); x.Freeze(); const auto launch = context.LaunchFunction([&] {
 //     y.Reset();
 //     return FooF16(*context, *kernels, {x.device(), y.device(), n});
 //   });
@@ -14,8 +15,10 @@
 //
 // What an op takes of scratch and weights is the emulator's memory: each piece with exact bounds,
 // not initialised (weights: zero).
-#ifndef MERGEKERNEL_KERNELS_TESTING_EMULATED_CONTEXT_H_
-#define MERGEKERNEL_KERNELS_TESTING_EMULATED_CONTEXT_H_
+#ifndef MERGEKERNEL_KERNELS_TESTING_OP_CONTEXT_H_
+#define MERGEKERNEL_KERNELS_TESTING_OP_CONTEXT_H_
+
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <deque>
@@ -31,12 +34,13 @@
 #include "kernels/device/types.h"
 #include "kernels/emulator/emulator.h"
 #include "kernels/emulator/sweep.h"
+#include "kernels/testing/gpu_mirror.h"
 #include "kernels/testing/test_context.h"
 
 namespace mk::testing {
 
 // One launch as the host was asked for it, and what came of it.
-struct EmulatedLaunch {
+struct OpLaunch {
   std::string kernel;
   Dim3 grid, block;
   uint32_t shared_bytes = 0;
@@ -45,25 +49,32 @@ struct EmulatedLaunch {
 };
 
 // One thread. Outlives what was made from it.
-class EmulatedContext {
+class OpContext {
  public:
-  EmulatedContext();
-  EmulatedContext(const EmulatedContext&) = delete;
-  EmulatedContext& operator=(const EmulatedContext&) = delete;
+  OpContext();
+  OpContext(const OpContext&) = delete;
+  OpContext& operator=(const OpContext&) = delete;
 
   Context& operator*() { return *context_; }
   Context* operator->() { return context_.get(); }
   const Host& host() const { return *services_; }
   emu::DeviceMemory& memory() { return emulator_.memory(); }
 
-  // `module` as an op's Load takes it: with the one image that this device runs.
+  // As an op's Load takes it: the emulated module, and the images for GPUs where a test has them.
+  const DeviceModule& Module(const emu::Module& module, const DeviceModule& images);
   const DeviceModule& Module(const emu::Module& module);
+
+  // Launches run on a GPU: reports have no findings but errors, no counts and no sync sites, and
+  // options mean nothing.
+  bool on_gpu() const { return gpu_ != nullptr; }
+  // From now on. REQUIRES nothing was loaded yet.
+  void UseGpu(std::unique_ptr<GpuMirror> gpu);
 
   // How launches run from now on.
   void set_options(const emu::Options& options) { options_ = options; }
   // Since the last ClearLaunches, in order. The one with a finding is the last: it fails, and so
   // does the op.
-  const std::vector<EmulatedLaunch>& launches() const { return launches_; }
+  const std::vector<OpLaunch>& launches() const { return launches_; }
   void ClearLaunches() { launches_.clear(); }
   // All of them in one: findings one behind the other, counts added up, each sync site once.
   emu::Report MergedReport() const;
@@ -80,8 +91,9 @@ class EmulatedContext {
 
  private:
   struct LoadedKernel {
-    const emu::Module* module;
+    const emu::Module* module;  // null on a GPU
     std::string name;
+    DeviceKernel* on_gpu;  // null on the emulator
   };
   struct Piece {
     void* device;
@@ -104,16 +116,19 @@ class EmulatedContext {
   static mk_status CopyToDevice(void* self, void* device, const void* host, mk_u64 size_bytes);
 
   mk_status Fail(mk_status code, std::string message);
+  emu::Report Emulate(const LoadedKernel& kernel, const mk_launch& launch);
+  emu::Report LaunchOnGpu(const LoadedKernel& kernel, const mk_launch& launch);
 
   emu::Emulator emulator_;
   TestHost cpu_;  // threads, SGEMM, log, files
   emu::Options options_;
-  std::deque<DeviceImage> images_;
+  std::unique_ptr<GpuMirror> gpu_;
+  std::deque<std::vector<DeviceImage>> images_;
   std::deque<DeviceModule> modules_;
   std::deque<LoadedKernel> kernels_;
   std::vector<Piece> scratch_;
   uint64_t scratch_peak_bytes_ = 0;
-  std::vector<EmulatedLaunch> launches_;
+  std::vector<OpLaunch> launches_;
   std::string error_;
   mk_kernels_service kernels_service_;
   mk_weights_service weights_service_;
@@ -137,9 +152,19 @@ emu::OutputFunction BytesOf(const emu::DeviceArray<T>& array) {
   };
 }
 
+// Whether new contexts run on a GPU, as MK_OP_DEVICE says.
+bool TestsRunOnGpu();
+
+// First in a test of what only the emulator sees: traffic, races, what a barrier is for.
+#define MK_ON_EMULATOR_ALONE()                                                         \
+  if (::mk::testing::TestsRunOnGpu()) {                                                \
+    GTEST_SKIP() << "skipped: on a GPU nobody counts accesses or takes barriers away"; \
+  }                                                                                    \
+  static_assert(true, "wants a semicolon")
+
 // "SyncThreads in foo_f16.cu:31" for each mutant that nothing gave away.
 std::vector<std::string> Survivors(const std::vector<emu::Mutant>& mutants);
 
 }  // namespace mk::testing
 
-#endif  // MERGEKERNEL_KERNELS_TESTING_EMULATED_CONTEXT_H_
+#endif  // MERGEKERNEL_KERNELS_TESTING_OP_CONTEXT_H_
