@@ -68,6 +68,12 @@ bazel_tests() {
   local ok bad
   ok=$(grep -cE '^//[^ ]+ +(\(cached\) )?PASSED' "$log")
   bad=$(grep -cE '^//[^ ]+ +(\(cached\) )?(FAILED|TIMEOUT|NO STATUS|FLAKY)' "$log")
+  # Bazel names a few of those that did not build, and counts them all.
+  local unbuilt
+  unbuilt=$(sed -nE 's/^Executed .* ([0-9]+) fails? to build.*/\1/p' "$log")
+  local named
+  named=$(grep -cE '^//[^ ]+ +FAILED TO BUILD' "$log")
+  if ((${unbuilt:-0} > named)); then bad=$((bad + unbuilt - named)); fi
   # A tree that does not build, or a run that tested nothing, is a failure too (3: some test failed, counted above).
   if ((code != 0 && bad == 0)) || ((ok + bad == 0)); then bad=$((bad + 1)); fi
   passed=$((passed + ok)) failed=$((failed + bad))
