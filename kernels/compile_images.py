@@ -1,8 +1,9 @@
 """Compiles one device file to images for GPUs and writes them as C++: called by the rule cuda_kernels.
 
-Each image is by itself and uncompressed, so that a driver too old for one of them still reads another. Fails where nvcc
-warns, and where an image lacks one of the kernels. What ptxas says of each kernel, and how often each kind of instruction
-stands in its PTX, goes into a report for kernels/static_gates.py.
+Each image is by itself and uncompressed, so that a driver too old for one of them still reads another. NVRTC of an older
+toolkit, where one is at hand, makes what that toolkit's drivers read. Fails where a compiler warns, and where an image lacks
+one of the kernels. What ptxas says of each kernel, and how often each kind of instruction stands in its PTX, goes into a
+report for kernels/static_gates.py.
 """
 
 import argparse
@@ -13,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from nvrtc import Nvrtc
+
 FLAGS = [
     "-std=c++17", "-O3", "-I.", "--Werror", "all-warnings", "-Xptxas", "-v,-warn-spills,-warn-lmem-usage",
     "--diag-suppress", "177",  # unused functions of headers
@@ -21,13 +24,35 @@ KINDS = {"cubin": "kCubin", "ptx": "kPtx"}
 INSTRUCTIONS = ["mma.sync", "ldmatrix", "cp.async.c", "bar.sync", "ld.local", "st.local"]
 
 
-def compile_image(nvcc, source, kind, sm, directory):
-    out = pathlib.Path(directory) / f"{kind}{sm}"
-    target = ["-ptx", f"-arch=compute_{sm}"] if kind == "ptx" else ["-cubin", f"-arch=sm_{sm}"]
-    run = subprocess.run([nvcc, *target, *FLAGS, "-o", str(out), source], capture_output=True, text=True)
-    if run.returncode != 0:
-        sys.exit(f"{source}: {kind} for sm_{sm}:\n{run.stdout}{run.stderr}")
-    return out.read_bytes(), run.stdout + run.stderr
+class Nvcc:
+    """The toolkit of the build."""
+
+    def __init__(self, nvcc, source, directory):
+        self.nvcc, self.source, self.directory = nvcc, source, pathlib.Path(directory)
+
+    def image(self, kind, sm):
+        """(image, what was said)."""
+        out = self.directory / f"{kind}{sm}"
+        target = ["-ptx", f"-arch=compute_{sm}"] if kind == "ptx" else ["-cubin", f"-arch=sm_{sm}"]
+        run = subprocess.run([self.nvcc, *target, *FLAGS, "-o", str(out), self.source], capture_output=True, text=True)
+        if run.returncode != 0:
+            sys.exit(f"{self.source}: {kind} for sm_{sm}:\n{run.stdout}{run.stderr}")
+        # The driver reads PTX as a C string.
+        return out.read_bytes() + (b"\0" if kind == "ptx" else b""), run.stdout + run.stderr
+
+
+class ByNvrtc:
+    """An older toolkit."""
+
+    def __init__(self, folder, source):
+        self.nvrtc, self.source = Nvrtc(folder), source
+
+    def image(self, kind, sm):
+        target = f"sm_{sm}" if kind == "cubin" else f"compute_{sm}"
+        data, said = self.nvrtc.compile(self.source, pathlib.Path(self.source).read_bytes(), target, ".")
+        if not data or "warning" in said:
+            sys.exit(f"{self.source}: NVRTC, {target}:\n{said}")
+        return data, said
 
 
 def number(pattern, text):
@@ -71,6 +96,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("name", "source", "nvcc", "cc", "header", "report", "kernels", "dynamic-shared", "images"):
         parser.add_argument("--" + name, required=True)
+    parser.add_argument("--nvrtc", default="", help="folder of the older toolkit's NVRTC; its images are those that end in ~")
     args = parser.parse_args()
     kernels = args.kernels.split(",")
 
@@ -83,19 +109,20 @@ def main():
         sys.exit(f"{args.source}: dynamic_shared names a kernel that is not in {kernels}")
     arrays, rows = [], []
     with tempfile.TemporaryDirectory() as directory:
+        nvcc = Nvcc(args.nvcc, args.source, directory)
+        older = ByNvrtc(args.nvrtc, args.source) if args.nvrtc else None
         for image in filter(None, args.images.split(",")):
-            target, version = image.split("@")
+            target, version = image.rstrip("~").split("@")
             kind, sm = target.split(":")
-            data, said = compile_image(args.nvcc, args.source, kind, sm, directory)
+            compiler = older if image.endswith("~") else nvcc
+            data, said = compiler.image(kind, sm)
             lacking = [k for k in kernels if k.encode() not in data]
             if lacking:
                 sys.exit(f"{args.source}: no kernel {lacking[0]} in the {kind} for sm_{sm}")
             facts = ptx_facts(data.decode(), kernels) if kind == "ptx" else ptxas_facts(said, kernels)
             report["images"].append({"kind": kind, "sm": int(sm), "toolkit": version, "kernels": facts})
-            if kind == "ptx":
-                data += b"\0"  # the driver reads PTX as a C string
             major, minor = map(int, version.split("."))
-            symbol = f"k{kind.capitalize()}{sm}"
+            symbol = f"k{kind.capitalize()}{sm}Cuda{major}_{minor}"
             arrays.append(array(symbol, data))
             rows.append(f"    {{mk::ImageKind::{KINDS[kind]}, {sm}, {major * 1000 + minor * 10}, {symbol}, sizeof({symbol})}},\n")
 

@@ -1,6 +1,6 @@
 """Builds one device file for everything that runs it."""
 
-load("@cuda//:toolkit.bzl", "CUDA_VERSION")
+load("@cuda//:toolkit.bzl", "CUDA_VERSION", "NVRTC", "NVRTC_VERSION")
 load("//kernels:cuda_modules.bzl", "CUDA_MODULES")
 
 # As for the CPU twins; without contraction, so that every machine gives the same bits.
@@ -13,8 +13,11 @@ EMULATED_COPTS = [
     "-fvisibility=hidden",
 ]
 
-# What a pack carries: cubins for the boards, and PTX for every GPU since Ampere. sm_110 came with CUDA 13.0.
-_IMAGES = ["cubin:87"] + (["cubin:110"] if CUDA_VERSION >= (13, 0) else []) + ["ptx:80"]
+# What a pack carries: cubins for the boards, and PTX for every GPU since Ampere. sm_110 came with CUDA 13.0. An older toolkit
+# beside makes the cubin for Orin that drivers of JetPack 6 read, and PTX that they and newer ones read; `~` marks its images.
+_CUBINS = ["cubin:87"] + (["cubin:110"] if CUDA_VERSION >= (13, 0) else [])
+_OLDER = ["cubin:87", "ptx:80"] if NVRTC else []
+_IMAGES = _CUBINS + ([] if NVRTC else ["ptx:80"])
 
 def _emulated(name, src, kernels, hdrs, extra_copts, testonly, visibility, tags):
     native.genrule(
@@ -55,28 +58,36 @@ END
         tags = tags,
     )
 
-def _images(name, src, kernels, hdrs, dynamic_shared, testonly, visibility, tags):
+def _command(name, src, kernels, dynamic_shared, targets):
     # The toolkit's version is named in the command, so that another toolkit makes other actions.
-    images = ["{}@{}.{}".format(i, CUDA_VERSION[0], CUDA_VERSION[1]) for i in _IMAGES]
+    images = ["{}@{}.{}".format(target, CUDA_VERSION[0], CUDA_VERSION[1]) for target in targets]
+    images += ["{}@{}.{}~".format(target, NVRTC_VERSION[0], NVRTC_VERSION[1]) for target in _OLDER]
+    return " ".join([
+        "python3 $(location //kernels:compile_images.py)",
+        "--name {name} --source $(location {src})",
+        "--nvcc $(location @cuda//:nvcc.sh)",
+        "--cc $(location {name}_images.cc) --header $(location {name}_images.h)",
+        "--report $(location {name}_images.json)",
+        "--kernels {kernels} --dynamic-shared '{dynamic_shared}' --images '{images}' --nvrtc '{nvrtc}'",
+    ]).format(
+        nvrtc = NVRTC,
+        name = name,
+        src = src,
+        kernels = ",".join(kernels),
+        dynamic_shared = ",".join(["{}={}".format(k, v) for k, v in dynamic_shared.items()]),
+        images = ",".join(images) if CUDA_VERSION != (0, 0) else "",
+    )
+
+def _images(name, src, kernels, hdrs, dynamic_shared, testonly, visibility, tags):
     native.genrule(
         name = name + "_images_source",
         srcs = [src, "//kernels/device:headers", "//core/abi:mk_types.h"] + hdrs,
         outs = [name + "_images.cc", name + "_images.h", name + "_images.json"],
-        cmd = " ".join([
-            "python3 $(location //kernels:compile_images.py)",
-            "--name {name} --source $(location {src})",
-            "--nvcc $(location @cuda//:nvcc.sh)",
-            "--cc $(location {name}_images.cc) --header $(location {name}_images.h)",
-            "--report $(location {name}_images.json)",
-            "--kernels {kernels} --dynamic-shared '{dynamic_shared}' --images '{images}'",
-        ]).format(
-            name = name,
-            src = src,
-            kernels = ",".join(kernels),
-            dynamic_shared = ",".join(["{}={}".format(k, v) for k, v in dynamic_shared.items()]),
-            images = ",".join(images) if CUDA_VERSION != (0, 0) else "",
-        ),
-        tools = ["//kernels:compile_images.py", "@cuda//:nvcc.sh"],
+        cmd = select({
+            "//kernels:gputest": _command(name, src, kernels, dynamic_shared, _IMAGES + ["cubin:90"]),
+            "//conditions:default": _command(name, src, kernels, dynamic_shared, _IMAGES),
+        }),
+        tools = ["//kernels:compile_images.py", "//kernels:nvrtc.py", "@cuda//:nvcc.sh"],
         testonly = testonly,
         visibility = ["//kernels:__pkg__"],  # the static gates read the report
     )

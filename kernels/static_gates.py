@@ -5,8 +5,9 @@
 
 Always, with any toolkit: no spill, no stack, no local memory; launch bounds on every kernel; at least as many blocks per
 SM as the budget has under `blocks_per_sm`; tensor-core instructions in the PTX wherever the budget counts any; every kernel in
-the budget and no other; and the promises below. With the toolkit that the budget was written with, every number is the
-same. Occupancy is computed from the limits of each SM, as NVIDIA's occupancy calculator does.
+the budget and no other; and the promises below. With the toolkits that the budget was written with, every number is the
+same. What an older toolkit made for an SM stands under
+`sm_87_cuda_12.6`. Occupancy is computed from the limits of each SM, as NVIDIA's occupancy calculator does.
 
 Prints a line that begins with `skipped`, and passes, where the build had no CUDA toolkit.
 """
@@ -50,6 +51,11 @@ def blocks_per_sm(sm, threads, registers, shared_bytes):
     )
 
 
+def toolkits(report):
+    """The build's, then the older one beside it where there was one."""
+    return sorted({image["toolkit"] for image in report["images"]}, key=lambda t: [-int(n) for n in t.split(".")])
+
+
 def measure(report):
     """One module's report as the budget has it: kernel -> facts. Complaints are what is never allowed."""
     kernels, complaints = {}, []
@@ -63,16 +69,17 @@ def measure(report):
         if said["ld.local"] or said["st.local"]:
             complaints.append(f"{kernel}: local memory in the PTX")
     for image in report["images"]:
-        if image["kind"] != "cubin":
+        if image["kind"] != "cubin" or image["sm"] not in LIMITS:
             continue
+        older = "" if image["toolkit"] == toolkits(report)[0] else f"_cuda_{image['toolkit']}"
         for kernel, said in image["kernels"].items():
             if said["spill_bytes"] or said["stack_bytes"]:
-                complaints.append(f"{kernel}, sm_{image['sm']}: spills {said['spill_bytes']}, stack {said['stack_bytes']} bytes")
+                complaints.append(f"{kernel}, sm_{image['sm']}{older}: spills {said['spill_bytes']}, stack {said['stack_bytes']} bytes")
             facts = kernels[kernel]
             shared = said["static_shared_bytes"] + facts["dynamic_shared_bytes"]
             threads = max(1, facts["threads"])
             blocks = blocks_per_sm(image["sm"], threads, said["registers"], shared)
-            facts[f"sm_{image['sm']}"] = {
+            facts[f"sm_{image['sm']}{older}"] = {
                 "registers": said["registers"],
                 "static_shared_bytes": said["static_shared_bytes"],
                 "blocks_per_sm": blocks,
@@ -133,7 +140,7 @@ def main(arguments):
     if not all(report["images"] for report in reports):
         print("skipped: no CUDA toolkit at build time, so there is nothing to hold against the budget; deploy/cuda-toolkit.sh")
         return 0
-    toolkit = reports[0]["images"][0]["toolkit"]
+    toolkit = " and ".join(toolkits(reports[0]))
     measured, complaints = {}, []
     for report in reports:
         measured[report["module"]], bad = measure(report)

@@ -50,6 +50,22 @@ class Occupancy(unittest.TestCase):
         self.assertEqual(static_gates.blocks_per_sm(87, 256, 32, 82 << 10), 1)
 
 
+class OlderToolkit(unittest.TestCase):
+    def both(self, **older):
+        two = report()
+        kernels = {KERNEL: {**CUBIN, **older}}
+        two["images"].insert(1, {"kind": "cubin", "sm": 87, "toolkit": "12.6", "kernels": kernels})
+        return two
+
+    def test_its_code_is_held_by_the_same_rules_under_a_name_of_its_own(self):
+        kernels, bad = static_gates.measure(self.both(registers=120))
+        self.assertEqual(bad, [])
+        self.assertEqual(kernels[KERNEL]["sm_87_cuda_12.6"]["registers"], 120)
+        self.assertEqual(kernels[KERNEL]["sm_87"]["registers"], 128)
+        _, bad = static_gates.measure(self.both(spill_bytes=4))
+        self.assertEqual(bad, [f"{KERNEL}, sm_87_cuda_12.6: spills 4, stack 0 bytes"])
+
+
 class Gates(unittest.TestCase):
     def test_the_same_passes(self):
         self.assertEqual(complaints(report()), [])

@@ -3,9 +3,14 @@
 Looked for, in this order: $MK_CUDA_HOME, /usr/local/cuda, and what deploy/cuda-toolkit.sh assembles below ~/.cache.
 MK_CUDA_HOME=none stands for a machine without one.
 The repository has a wrapper that runs the toolkit's nvcc where it stands, and `toolkit.bzl` with its version.
+
+Beside a toolkit of 13.0 or newer, an older one makes code that older drivers read (those of JetPack 6 support CUDA 12.6): the
+compiler library NVRTC, in $MK_NVRTC_HOME or where deploy/cuda-toolkit.sh puts it. Its images are left out where there is none.
 """
 
 _LEAST = (12, 6)
+_NVRTC = "nvidia-cuda-nvrtc-cu12-12.6.85"  # as in deploy/cuda-toolkit.sh
+_NVRTC_VERSION = (12, 6)
 
 def _version(ctx, home):
     """(major, minor) of the toolkit at `home`, or None."""
@@ -38,12 +43,18 @@ def _cuda_toolkit_impl(ctx):
         # buildifier: disable=print
         print("skipped: no CUDA toolkit of {}.{} or newer; images for GPUs are left out. deploy/cuda-toolkit.sh assembles one".format(*_LEAST))
         script = "#!/bin/sh\necho 'no CUDA toolkit was found' >&2\nexit 1\n"
+    nvrtc = env.get("MK_NVRTC_HOME") or cache + "/mergekernel-nvrtc/" + _NVRTC
+    if version <= _NVRTC_VERSION or not nvrtc.startswith("/") or not ctx.path(nvrtc + "/nvidia").exists:
+        nvrtc = ""
     ctx.file("nvcc.sh", script, executable = True)
-    ctx.file("toolkit.bzl", "CUDA_VERSION = {}  # (0, 0): none\n".format(repr(version)))
+    ctx.file("toolkit.bzl", """CUDA_VERSION = {}  # (0, 0): none
+NVRTC = {}  # the older toolkit's folder; "": none
+NVRTC_VERSION = {}
+""".format(repr(version), repr(nvrtc), repr(_NVRTC_VERSION if nvrtc else (0, 0))))
     ctx.file("BUILD", 'exports_files(["nvcc.sh"], visibility = ["//visibility:public"])\n')
 
 cuda_toolkit = repository_rule(
     implementation = _cuda_toolkit_impl,
-    environ = ["MK_CUDA_HOME", "HOME", "XDG_CACHE_HOME"],
+    environ = ["MK_CUDA_HOME", "MK_NVRTC_HOME", "HOME", "XDG_CACHE_HOME"],
     local = True,
 )

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-import ctypes
 import fnmatch
-import glob
 import io
 import json
 import os
@@ -26,10 +24,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).absolute().parent))
-from cubin import Malformed, read_cubin, spills_of  # noqa: E402
-
 TREE = Path(__file__).absolute().parent.parent
+sys.path[:0] = [str(TREE / "verify"), str(TREE / "kernels")]
+from cubin import Malformed, read_cubin, spills_of  # noqa: E402
+from nvrtc import Nvrtc  # noqa: E402
+
 # Toolkit -> package. One release of each that boards have met; JetPack 6.1 and 6.2 have 12.6, 7.0 has 13.0, 7.2 has 13.2.
 TOOLKITS = {
     "12.4": "nvidia-cuda-nvrtc-cu12==12.4.127",
@@ -59,37 +58,6 @@ def sms_of(toolkit: str) -> set[str]:
     return names
 
 
-def library(folder: Path) -> ctypes.CDLL:
-    """libnvrtc of an unpacked package, with its builtins."""
-    found = [p for p in glob.glob(f"{folder}/nvidia/**/libnvrtc*.so*", recursive=True) if ".alt." not in p]
-    builtins = next(p for p in found if "builtins" in p)
-    ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
-    return ctypes.CDLL(next(p for p in found if "builtins" not in p))
-
-
-def compile_one(nvrtc: ctypes.CDLL, source: str, sm: str) -> tuple[bytes, str]:
-    """(cubin, log) of a file; an empty cubin where it does not compile."""
-    program, size = ctypes.c_void_p(), ctypes.c_size_t()
-    text = (TREE / source).read_bytes()
-    if nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, source.encode(), 0, None, None):
-        return b"", "nvrtcCreateProgram failed"
-    # NVRTC takes no host functions: constexpr ones of a header that both sides read count as the device's.
-    options = [b"-arch=sm_" + sm.encode(), b"-std=c++17", b"-I" + str(TREE).encode(), b"--ptxas-options=-v",
-               b"--device-as-default-execution-space"]  # fmt: skip
-    code = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
-    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(max(1, size.value))
-    nvrtc.nvrtcGetProgramLog(program, log)
-    cubin = b""
-    if code == 0:
-        nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
-        buffer = ctypes.create_string_buffer(size.value)
-        nvrtc.nvrtcGetCUBIN(program, buffer)
-        cubin = buffer.raw
-    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return cubin, log.value.decode(errors="replace")
-
-
 def rows_of(source: str, sm: str, toolkit: str, cubin: bytes, log: str) -> list[dict]:
     """One row a kernel; one for the file where it does not compile."""
     base = dict.fromkeys(COLUMNS, "-") | {"file": source, "sm": sm, "toolkit": toolkit}
@@ -108,10 +76,11 @@ def rows_of(source: str, sm: str, toolkit: str, cubin: bytes, log: str) -> list[
 
 def child(folder: str, toolkit: str, sms: list[str], files: list[str]) -> None:
     """In a process of its own, since two NVRTCs do not go together: rows as JSON lines."""
-    nvrtc = library(Path(folder))
+    nvrtc = Nvrtc(folder)
     for source in files:
         for sm in sms:
-            for row in rows_of(source, sm, toolkit, *compile_one(nvrtc, source, sm)):
+            image, log = nvrtc.compile(source, (TREE / source).read_bytes(), f"sm_{sm}", str(TREE))
+            for row in rows_of(source, sm, toolkit, image, log):
                 print(json.dumps(row), flush=True)
 
 

@@ -49,6 +49,9 @@ TEST(Images, AreOnePerTargetEachByItself) {
         const uint32_t sm =
             header.e_ident[EI_ABIVERSION] >= 8 ? header.e_flags >> 8 & 0xff : header.e_flags & 0xff;
         EXPECT_EQ(sm, image.sm) << module->name << " flags " << header.e_flags;
+        // A driver of CUDA 12 reads version 7 and no newer.
+        EXPECT_EQ(header.e_ident[EI_ABIVERSION], image.least_driver >= 13000 ? 8 : 7)
+            << module->name << ", least driver " << image.least_driver;
         has[0] = has[0] || image.sm == 87;
         has[1] = has[1] || image.sm == 110;
       } else {
@@ -61,6 +64,27 @@ TEST(Images, AreOnePerTargetEachByItself) {
     }
     EXPECT_TRUE(has[0] && has[2]) << module->name;
     EXPECT_TRUE(has[1] || module->images[0].least_driver < 13000) << module->name;
+  }
+}
+
+// JetPack 6 has drivers of CUDA 12.6: they load neither machine code nor text of CUDA 13.
+TEST(Images, HaveCodeForDriversOfJetPack6) {
+  if (!HaveImages()) GTEST_SKIP();
+  for (const DeviceModule* module : kModules) {
+    bool cubin = false, text = false;
+    for (mk_u32 i = 0; i < module->image_count; ++i) {
+      const DeviceImage& image = module->images[i];
+      if (image.least_driver > 12060) continue;
+      cubin = cubin || (image.kind == ImageKind::kCubin && image.sm == 87);
+      text = text || image.kind == ImageKind::kPtx;
+    }
+    if (!cubin && !text) {
+      std::printf(
+          "skipped: no NVRTC of CUDA 12.6 at build time, so packs have no code for JetPack 6; "
+          "deploy/cuda-toolkit.sh\n");
+      GTEST_SKIP();
+    }
+    EXPECT_TRUE(cubin && text) << module->name;
   }
 }
 

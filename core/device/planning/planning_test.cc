@@ -101,7 +101,7 @@ TEST(Cubin, RegistersAreThoseOfTheSectionHeaders) {
       ++compared;
     }
   }
-  EXPECT_EQ(compared, 1);
+  EXPECT_GE(compared, 1);  // one a toolkit
 }
 
 TEST(Cubin, AnyCutOfItIsSafe) {
