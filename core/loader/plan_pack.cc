@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
 #include "core/base/dtype.h"
 #include "core/base/status_macros.h"
@@ -9,6 +10,7 @@
 #include "core/device/host_services.h"
 #include "core/device/planning/planning_device.h"
 #include "core/loader/loaded_model.h"
+#include "core/loader/manifest.h"
 #include "core/loader/planned_request.h"
 #include "core/run/device_lane.h"
 #include "core/run/run_model.h"
@@ -45,16 +47,14 @@ void Fill(const PlanningDevice& device, const InferRequest& request, Plan& plan)
   }
 }
 
-}  // namespace
-
-absl::StatusOr<Plan> PlanPack(std::shared_ptr<const SealedPack> pack, const PlanOptions& options) {
-  MK_ASSIGN_OR_RETURN(const Board* const board, FindBoard(options.board));
-  const std::unique_ptr<PlanningDevice> device = NewPlanningDevice(*board);
+absl::StatusOr<Plan> PlanOn(const Board& board, std::shared_ptr<const SealedPack> pack,
+                            const PlanOptions& options) {
+  const std::unique_ptr<PlanningDevice> device = NewPlanningDevice(board);
   HostServicesOptions services_options;
   services_options.threads = 1;
   const HostServices services(services_options);
   Plan plan;
-  plan.set_board(board->name);
+  plan.set_board(board.name);
   const auto note = [&plan](int level, const std::string& line) {
     if (level > 0) plan.add_notes(line);
   };
@@ -80,6 +80,49 @@ absl::StatusOr<Plan> PlanPack(std::shared_ptr<const SealedPack> pack, const Plan
   Fill(*device, planned.request(), plan);
   device->WatchMemory(nullptr);
   return plan;
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> PlanPack(std::shared_ptr<const SealedPack> pack, const PlanOptions& options) {
+  MK_ASSIGN_OR_RETURN(const Board* const board, FindBoard(options.board));
+  return PlanOn(*board, std::move(pack), options);
+}
+
+absl::Status AdmitByPlan(std::shared_ptr<const SealedPack> pack, const DeviceFacts& facts) {
+  const mergekernel::v1::Manifest& manifest = pack->manifest;
+  if (!manifest.has_golden()) return absl::OkStatus();
+  const SmLimits limits = {facts.sm,
+                           0,
+                           0,
+                           0,
+                           static_cast<uint32_t>(facts.shared_bytes_per_unit),
+                           static_cast<uint32_t>(facts.shared_bytes_per_block)};
+  const Board board = {facts.kind.c_str(),
+                       facts.name.c_str(),
+                       &limits,
+                       facts.compute_units,
+                       0,
+                       {},
+                       {},
+                       {},
+                       facts.l2_bytes,
+                       facts.budget_bytes,
+                       "the device itself"};
+  MK_ASSIGN_OR_RETURN(const Plan plan, PlanOn(board, pack, {}));
+  const struct {
+    const char* what;
+    uint64_t planned, declared;
+  } rows[] = {
+      {"weights_bytes", plan.weights_bytes(), manifest.memory().weights_bytes()},
+      {"device_scratch_bytes", plan.scratch_peak_bytes(), ScratchBytesOn(manifest, facts.kind)}};
+  for (const auto& row : rows) {
+    if (row.planned <= row.declared) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("plan: manifest.memory.", row.what, " declares ", row.declared,
+                     " bytes, and the golden case takes ", row.planned, " on ", facts.name));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mk

@@ -4,7 +4,9 @@
 
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/device/device.h"
 #include "core/loader/planned_request.h"
 #include "core/loader/probe.h"
 #include "core/loader/sealed_pack.h"
@@ -17,7 +19,13 @@ namespace mk {
 absl::StatusOr<mergekernel::v1::Plan> PlanPack(std::shared_ptr<const SealedPack> pack,
                                                const PlanOptions& options);
 
-// The same in a mergekernel-probe of its own, as RunProbe: a crash or a hang stays there.
+// Whether a pack may be tried on the device that these facts are of: planned for it, its golden
+// case takes no more memory than the manifest declares, which is what lanes get and what the budget
+// is held against. In this process, as PlanPack; nothing is asked of the device. INVALID_ARGUMENT
+// naming field and numbers. OK where there is no golden case.
+absl::Status AdmitByPlan(std::shared_ptr<const SealedPack> pack, const DeviceFacts& facts);
+
+// PlanPack in a mergekernel-probe of its own, as RunProbe: a crash or a hang stays there.
 absl::StatusOr<mergekernel::v1::Plan> RunPlan(const SealedPack& pack, const ProbeOptions& probe,
                                               const PlanOptions& options);
 

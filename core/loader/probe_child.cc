@@ -163,6 +163,7 @@ absl::Status TryPack(std::shared_ptr<const SealedPack> pack, int threads,
   OpenDeviceOptions device_options;
   device_options.name = device_name;
   MK_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, OpenDevice(device_options));
+  if (!device->facts().host_addressable) MK_RETURN_IF_ERROR(AdmitByPlan(pack, device->facts()));
   HostServicesOptions options;
   options.threads = threads;
   const HostServices services(options);

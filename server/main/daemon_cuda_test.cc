@@ -124,6 +124,19 @@ TEST_F(DaemonCudaTest, LoadsServesReplaysSwapsAndUnloadsWithNothingLeft) {
   }
 }
 
+TEST_F(DaemonCudaTest, APackWhosePlanTakesMoreThanItDeclaresIsRefused) {
+  PackSpec greedy = Spec();
+  greedy.manifest.mutable_memory()->set_device_scratch_bytes(256);
+  repository_.Install("p", 1, greedy);
+  Start({"--device", "cuda"});
+  const grpc::Status status = Load("p");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(status.error_message().find("plan: manifest.memory.device_scratch_bytes declares 256 "
+                                        "bytes, and the golden case takes 512"),
+            std::string::npos)
+      << status.error_message();
+}
+
 TEST_F(DaemonCudaTest, TheSamePackServesOnTheCpu) {
   repository_.Install("p", 1, Spec());
   Start({"--load", "*", "--device", "cpu"});
