@@ -323,8 +323,10 @@ bool TestsRunOnGpu() { return GpuMirror::Asked(); }
 std::vector<std::string> Survivors(const std::vector<emu::Mutant>& mutants) {
   std::vector<std::string> names;
   for (const emu::Mutant& mutant : mutants) {
-    if (mutant.caught) continue;
-    names.push_back(std::string(mutant.sync.name) + " in " + emu::SiteText(mutant.sync.site));
+    const std::string name =
+        std::string(mutant.sync.name) + " in " + emu::SiteText(mutant.sync.site);
+    std::printf("mutant %s: %s\n", name.c_str(), mutant.caught ? mutant.how.c_str() : "SURVIVES");
+    if (!mutant.caught) names.push_back(name);
   }
   return names;
 }

@@ -162,7 +162,8 @@ bool TestsRunOnGpu();
   }                                                                                    \
   static_assert(true, "wants a semicolon")
 
-// "SyncThreads in foo_f16.cu:31" for each mutant that nothing gave away.
+// "SyncThreads in foo_f16.cu:31" for each mutant that nothing gave away. Prints a line per mutant,
+// which tests/mutate.sh collects.
 std::vector<std::string> Survivors(const std::vector<emu::Mutant>& mutants);
 
 }  // namespace mk::testing
