@@ -38,7 +38,7 @@ class Bundle:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        for name in ("bin", "lib", "packs/roof", "packs/vmamba-pico", "golden"):
+        for name in ("bin", "lib", "repository/roof", "repository/vmamba-pico", "golden"):
             (folder / name).mkdir(parents=True)
         for file in ("tests/device/go.sh", "tests/device/report.py", "tests/device/torch_bench.py", "verify/run/tensors.py"):
             shutil.copy(ROOT / file, folder)
@@ -122,6 +122,7 @@ class DeviceRun(unittest.TestCase):
         self.assertIn("skipped  measurements: the device is emulated", ended.stdout)
         self.assertEqual((self.bundle.folder / "out/tests/foo_f16_test.log").read_text(), "on emulated\n")
         self.assertIsNone(self.bundle.summary()["roof"])
+        self.assertTrue((self.bundle.folder / "out/summary.md").read_text().startswith("# On the emulator: nothing was measured"))
 
     def test_the_minutes_end_it(self):
         self.bundle.program("foo_f16_test", "#!/bin/sh\nsleep 30\n")

@@ -60,6 +60,7 @@ step() {
 
 {
   echo "date: $(date -u +%Y-%m-%dT%H:%MZ)"
+  echo "device: $device"
   echo "system: $(uname -sr) $(uname -m)"
   [[ -r /proc/device-tree/model ]] && echo "board: $(tr -d '\0' </proc/device-tree/model)"
   [[ -r /etc/nv_tegra_release ]] && echo "release: $(head -n 1 /etc/nv_tegra_release)"
@@ -101,11 +102,11 @@ if [[ $device == emulated ]]; then
 else
   for on in cpu "$device"; do
     step "vmamba-pico on $on" 60 "$out/pico-$on.log" bash -c \
-      "echo answers '$out/pico-$on.safetensors' | bin/pack_runner packs vmamba-pico golden/vmamba-pico.safetensors '$on' 1 && ! grep -q '\"failed\"' '$out/pico-$on.log'"
+      "echo answers '$out/pico-$on.safetensors' | bin/pack_runner repository vmamba-pico golden/vmamba-pico.safetensors '$on' 1 && ! grep -q '\"failed\"' '$out/pico-$on.log'"
   done
   # Without a name for the board the launches are planned for one of about the same kind, and the predictions mean little.
   plan=${board:-h200}
-  for pack in packs/*; do
+  for pack in repository/*; do
     name=${pack##*/} input=()
     [[ $name == roof ]] && input=(--input X=1)
     step "measure $name" 90 "$out/explain/$name.log" bash -c \

@@ -95,7 +95,8 @@ def shares_of(folder: Path, roof: dict) -> list[dict]:
 
 
 def markdown(summary: dict) -> str:
-    lines = ["# On a GPU: measured", "", "```", summary["facts"].strip(), "```", ""]
+    emulated = "device: emulated" in summary["facts"]
+    lines = ["# On the emulator: nothing was measured" if emulated else "# On a GPU: measured", "", "```", summary["facts"].strip(), "```", ""]
     words = {w: sum(s["word"] == w for s in summary["steps"]) for w in ("ok", "failed", "skipped")}
     lines += [f"Steps: {words['ok']} ok, {words['failed']} failed, {words['skipped']} skipped.", ""]
     lines += [f"- {s['word']}: {s['step']}: {s['why']}" for s in summary["steps"] if s["word"] != "ok"]

@@ -50,7 +50,7 @@ programs=(//server/cli:mk //core/loader:mergekernel-probe //verify/pack:pack_run
 bazel build "${flags[@]}" "${tests[@]}" "${programs[@]}" //packs/roof:repository //packs/vmamba:repository
 
 rm -rf "$bundle"
-mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/packs" "$bundle/golden"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/repository" "$bundle/golden" "$bundle/packs/vmamba/golden"
 take() {  # a program and the libraries it needs, the C library's own apart
   install -m 0755 "$1" "$bundle/bin/"
   strip "$bundle/bin/${1##*/}"
@@ -66,9 +66,10 @@ for target in "${tests[@]}" "${programs[@]}"; do
   take "bazel-bin/${path/://}"
 done
 for pack in bazel-bin/packs/roof/repository/roof bazel-bin/packs/vmamba/repository/vmamba-pico "${packs[@]}"; do
-  cp -rL "$pack" "$bundle/packs/"
+  cp -rL "$pack" "$bundle/repository/"
 done
 chmod -R u+w "$bundle"
+cp packs/vmamba/golden/ops.safetensors "$bundle/packs/vmamba/golden/"  # where the op tests look for it
 cp packs/vmamba/pico/golden.safetensors "$bundle/golden/vmamba-pico.safetensors"
 cp tests/device/go.sh tests/device/report.py tests/device/torch_bench.py verify/run/tensors.py "$bundle/"
 { git rev-parse HEAD 2>/dev/null || echo unknown; git status --porcelain 2>/dev/null | sed 's/^/changed: /' | head -n 20; } >"$bundle/commit.txt"
