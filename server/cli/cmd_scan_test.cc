@@ -227,10 +227,20 @@ TEST_F(MkScanFront, NeverRunsAFrontOfTheCurrentFolder) {
   std::filesystem::create_directories(tree + "/verify/front");
   std::ofstream(tree + "/verify/front/main.py") << "open('" + folder_ + "/ran', 'w')\n";
   std::filesystem::copy_file("server/cli/mk", folder_ + "/mk");
+  std::ofstream(folder_ + "/DO_NOT_BUILD_HERE") << "/nowhere";  // a test itself runs in one
   const Ended ended = Run("scan " + Write("m.pt2", ""), "cd " + tree + " && " + folder_ + "/mk");
   EXPECT_EQ(ended.code, 2);
   EXPECT_NE(ended.err.find("belongs to a checkout"), std::string::npos) << ended.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/ran"));
+}
+
+TEST_F(MkScanFront, FindsTheCheckoutOfAnOutputBase) {
+  const std::string mk = MkWithFront("print(json.dumps({'refused': {'text': 'found'}}))\n");
+  std::filesystem::create_directories(folder_ + "/base/bin");
+  std::filesystem::rename(mk, folder_ + "/base/bin/mk");
+  std::ofstream(folder_ + "/base/DO_NOT_BUILD_HERE") << folder_ << "/tree";
+  const Ended ended = Run("scan " + Write("m.pt2", ""), folder_ + "/base/bin/mk");
+  EXPECT_NE(ended.err.find("found"), std::string::npos) << ended.err;
 }
 
 TEST(ParseFrontAnswer, AnyTextEndsInAMessage) {

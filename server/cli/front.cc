@@ -190,10 +190,9 @@ FrontAnswer ParseFrontAnswer(const std::string& text, const std::string& python)
 
 FrontAnswer ExportByFront(const std::string& source, const std::string& folder,
                           const FrontOptions& options) {
-  const std::string program = OwnProgram();
-  const std::string tree = TreeWith(kFront, {program});
+  const std::string tree = TreeOfProgram(kFront);
   if (tree.empty()) {
-    return Failed(kUsage, std::string(kFront) + " is not above " + program,
+    return Failed(kUsage, std::string(kFront) + " is not above " + OwnProgram(),
                   "It belongs to a checkout of mergekernel: start the mk that stands inside one.");
   }
   const Ended ended = RunProgram(Arguments(tree + "/" + kFront, source, folder, options));
