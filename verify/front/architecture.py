@@ -130,7 +130,7 @@ def _model(torch, kind, made, memory_bytes: int, notes: list[str]):
     if not memory_bytes or size * SHARE <= memory_bytes:
         model = kind(made)
         count = sum(p.numel() for p in model.parameters())
-        notes.append(f"{count / 1e6:.1f} M parameters, random")
+        notes.append(f"{count:,} parameters, random")
     else:
         with _weights_on_meta(torch, []):
             model = kind(made)

@@ -48,6 +48,7 @@ def load_pt2(path):
     if MODE == 'aoti': _package._load_aoti(path)
     if MODE == 'sympify': sympy.sympify("__import__('os')")
     if MODE == 'weights': load('x', weights_only=False)
+    if MODE == 'sample': raise pickle.UnpicklingError('Weights only load failed')
     if MODE == 'none': return types.SimpleNamespace(exported_programs={})
     made = types.SimpleNamespace(graph_signature=types.SimpleNamespace(input_specs=[spec]), _guards_code=['exec'])
     return types.SimpleNamespace(exported_programs={'model': made})
@@ -110,7 +111,8 @@ class Fronts(Folders):
         self.assertIn("transformers is", self.refused(mode="no-transformers", source=self.place)["text"])  # its folder
 
     def test_doors_that_stay_shut(self):
-        for mode, words in (("pickle", "unpickled"), ("object", "unpickled"), ("aoti", "compiled code"), ("sympify", "no plain arithmetic")):
+        for mode, words in (("pickle", "unpickled"), ("object", "unpickled"), ("aoti", "compiled code"), ("sympify", "no plain arithmetic"),
+                            ("sample", "no plain tensors")):  # fmt: skip
             with self.subTest(mode):
                 found = self.refused(mode=mode)
                 self.assertEqual(found["kind"], "untrusted")

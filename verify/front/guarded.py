@@ -5,6 +5,7 @@ file has passed pt2.check; this holds where PyTorch should read it differently. 
 from __future__ import annotations
 
 import contextlib
+import pickle
 import warnings
 
 from pt2 import is_plain_expression
@@ -67,6 +68,8 @@ def load(torch, path: str):
             loaded = _package.load_pt2(path).exported_programs
         except Refused:
             raise
+        except pickle.UnpicklingError as error:
+            raise Refused("untrusted", STAGE, f"it holds pickled objects that are no plain tensors: {line(error, 160)}") from None
         except Exception as error:  # noqa: BLE001, anything may be wrong with a file
             raise Refused("no-program", STAGE, f"{type(error).__name__}: {line(error)}",
                           "Programs are not kept readable from one PyTorch to the next: load it with the one that saved it.") from None  # fmt: skip
