@@ -48,11 +48,24 @@ def need(*names: str) -> None:
             raise Refused("package-broken", "starting", f"{name} cannot be imported: {line(error)}") from None
 
 
+def is_folded(node) -> bool | None:
+    """For onnxscript's optimizer: what is looked up in a table of floats stays, since a relative position is one. None: as it likes."""
+    table = node.inputs[0] if node.op_type == "Gather" and node.inputs else None
+    kind = getattr(getattr(table, "dtype", None), "name", "")
+    return False if kind in ("FLOAT", "FLOAT16", "BFLOAT16", "DOUBLE") else None
+
+
 def new_export(torch, model, inputs: tuple, names: list[str] | None, path: Path) -> str:
-    """torch.onnx.export(dynamo=True)."""
+    """torch.onnx.export(dynamo=True), with onnxscript's optimizer told what to leave for the scan."""
+    from onnxscript import optimizer
+
     stage("export by the new exporter")
     with torch.no_grad():
-        torch.onnx.export(model, inputs, str(path), dynamo=True, external_data=True, optimize=True, input_names=names, verbose=False)
+        made = torch.onnx.export(model, inputs, dynamo=True, optimize=False, input_names=names, verbose=False)
+    stage("optimizing")
+    optimizer.optimize_ir(made.model, should_fold=is_folded)
+    stage("writing")
+    made.save(str(path), external_data=True)
     return f"torch.onnx.export(dynamo=True) of PyTorch {torch.__version__}"
 
 

@@ -29,8 +29,11 @@ def no_grad(): yield
 def load(file, weights_only=None): raise RuntimeError(f'weights_only={weights_only}')
 _C = types.SimpleNamespace(_pickle_load_obj=lambda b: print('RAN'))
 class GuardOnDataDependentSymNode(Exception): pass
-def write(model, inputs, path, dynamo=None, **more):
-    with open(path, 'wb') as out: out.write(b'onnx')
+class Made:
+    model = 'graph'
+    def save(self, path, external_data):
+        with open(path, 'wb') as out: out.write(b'onnx')
+def write(model, inputs, dynamo=None, **more):
     if MODE == 'data': raise GuardOnDataDependentSymNode('Could not guard on data-dependent expression Eq(u0, 1)')
     if MODE == 'slow': time.sleep(60)
     if MODE == 'big':
@@ -39,6 +42,7 @@ def write(model, inputs, path, dynamo=None, **more):
     if MODE == 'crash': os.abort()
     if MODE == 'exit': print('last words', flush=True); os._exit(3)
     if MODE == 'network': print(sorted(l.split(':')[0].strip() for l in open('/proc/net/dev') if ':' in l), flush=True)
+    return Made()
 onnx = module('torch.onnx', export=write)
 import pickle, sympy
 spec = types.SimpleNamespace(kind=types.SimpleNamespace(name='USER_INPUT'), arg=types.SimpleNamespace(name='x'))
@@ -56,6 +60,7 @@ _package = module('torch.export.pt2_archive._package', load_pt2=load_pt2, pickle
 export = module('torch.export')
 export.pt2_archive = module('torch.export.pt2_archive', _package=_package)
 """
+OPTIMIZER = "class optimizer:\n    @staticmethod\n    def optimize_ir(model, should_fold): assert model == 'graph'\n"
 SYMPY = "def sympify(text, **more): return eval(text)\n"
 MISSING = "import os\nif os.environ.get('STAND_IN') == 'no-{0}': raise ModuleNotFoundError(\"No module named '{0}'\", name='{0}')\n"
 
@@ -67,7 +72,7 @@ class Fronts(Folders):
         super().setUp()
         self.modules = self.place / "modules"
         self.modules.mkdir()
-        for name, text in (("torch", TORCH), ("sympy", SYMPY), ("onnx", MISSING.format("onnx")), ("onnxscript", MISSING.format("onnxscript")),
+        for name, text in (("torch", TORCH), ("sympy", SYMPY), ("onnx", MISSING.format("onnx")), ("onnxscript", MISSING.format("onnxscript") + OPTIMIZER),
                            ("transformers", MISSING.format("transformers"))):  # fmt: skip
             (self.modules / f"{name}.py").write_text(text)
         self.source = self.place / "m.pt2"

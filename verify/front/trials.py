@@ -79,6 +79,7 @@ CONFIGS = {
                        'image_size=518, patch_size=14, out_features=["stage1", "stage2", "stage3", "stage4"], apply_layernorm=True, '
                        'reshape_hidden_states=False), neck_hidden_sizes=[48, 96, 192, 384], fusion_hidden_size=64, reassemble_hidden_size=384)'),
     "llama": ("S3", "LlamaConfig(num_hidden_layers=2, hidden_size=256, intermediate_size=512, num_attention_heads=4, vocab_size=1000)"),
+    "t5": ("S4", "T5Config(num_layers=1, num_decoder_layers=1)"),  # relative positions, looked up in a table
     "grounding_dino": ("-", 'GroundingDinoConfig(use_timm_backbone=False, use_pretrained_backbone=False, backbone=None, encoder_layers=2, '
                        'decoder_layers=2, num_queries=100, backbone_config=SwinConfig(depths=[2, 2, 2, 2], window_size=7, image_size=224, '
                        'out_features=["stage2", "stage3", "stage4"]))'),
