@@ -24,7 +24,8 @@ def numbers(row: dict[str, str]) -> str:
     """Latency, rate and accuracy of a row, as far as it has any."""
     parts = []
     if row["latency_ms"] != "-":
-        parts.append(f"{row['latency_ms']} ms" + (" (p50)" if row["statistic"] == "p50" else ""))
+        kind = {"p50": " (p50)", "roofline": " (roofline)"}.get(row["statistic"], "")
+        parts.append(("~ " if row["source"] == "predicted" else "") + f"{row['latency_ms']} ms{kind}")
     if row["per_second"] != "-":
         parts.append(f"{row['per_second']}/s")
     if row["accuracy_metric"] != "-":
@@ -34,7 +35,7 @@ def numbers(row: dict[str, str]) -> str:
 
 def runtime(row: dict[str, str]) -> str:
     """What ran, in words of a table; "ours" is this project's own code alone."""
-    if row["level"] == "L4" and row["runtime"].startswith("mergekernel "):
+    if row["level"] == "L4" and row["runtime"].startswith(("mergekernel ", "mergekernel,")):
         return "ours"
     return row["runtime"].replace(" unknown (", " (version not told, ").replace(" unknown", " (version not told)")
 
@@ -45,6 +46,8 @@ def line(row: dict[str, str]) -> str:
         text = row["verdict"] + ": " + row["reason"] if row["reason"] != "-" else row["verdict"]
         return f"{MARKS[row['source']]} {text}"
     who = runtime(row) if row["configuration"] == "pack" else f"{runtime(row)}, {row['configuration']}"
+    if row["source"] == "predicted":
+        who += f" on {schema.PLATFORMS[row['platform']][0]}, {row['shapes']}"  # a column holds several
     word = "" if row["verdict"] == "-" else row["verdict"] + ", "
     tail = numbers(row) or (row["reason"] if row["reason"] != "-" else "")
     return f"{MARKS[row['source']]} {word}{who}" + (f": {tail}" if tail else "")

@@ -51,8 +51,8 @@ def bars(rows: list[dict[str, str]]) -> str:
             f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{escape(label)}</text>'
             f'<rect x="{LEFT}" y="{y}" width="{length:.1f}" height="{BAR}" fill="{FILL[row["source"]]}"'
             f' stroke="{STROKE[row["source"]]}"{dash}><title>{escape(row["evidence"])}</title></rect>'
-            f'<text x="{LEFT + length + 6:.1f}" y="{y + 12}">{escape(row["latency_ms"])} ms, {row["source"]}'
-            + (f", {row['shapes']}" if row["shapes"] not in ("unknown", "-") and len(row["shapes"]) < 12 else "")
+            f'<text x="{LEFT + length + 6:.1f}" y="{y + 12}">{"~ " if row["source"] == "predicted" else ""}{escape(row["latency_ms"])} ms, {row["source"]}'
+            + (f", {row['shapes']}" if row["shapes"] not in ("unknown", "-") and len(row["shapes"]) < 20 else "")
             + "</text>"
         )
     return "".join(out) + "</svg>"

@@ -7,6 +7,7 @@
   mk results --readme               write the matrix between the markers of README.md and README.zh-CN.md
   mk results --check                is verdict.csv in its format, and do the READMEs show what it says? (0 yes, 1 no)
   mk results --add FOLDER           take over the rows and the records of a folder that `mk verify` made
+  mk results --predict FILE         take over what `mk --json explain PACK --board ...` printed, as predicted rows
 
 Standard library only.
 """
@@ -23,6 +24,7 @@ ROOT = Path(__file__).absolute().parent.parent  # not resolved: a test's copy st
 sys.path.insert(0, str(ROOT / "results"))
 
 import page  # noqa: E402
+import predict  # noqa: E402
 import schema  # noqa: E402
 import take  # noqa: E402
 from matrix import markdown  # noqa: E402
@@ -81,6 +83,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--readme", action="store_true", help="write the matrix into the READMEs")
     parser.add_argument("--check", action="store_true", help="check the format and the READMEs")
     parser.add_argument("--add", type=Path, metavar="FOLDER", help="take over what `mk verify` made")
+    parser.add_argument("--predict", type=Path, metavar="FILE", help="take over what `mk --json explain` printed")
+    parser.add_argument("--note", default="", metavar="TEXT", help="what else there is to say of --predict")
     parser.add_argument("--models", metavar="PATTERN", help="list the rows of these models")
     parser.add_argument("--json", action="store_true", help="the rows as JSON")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
@@ -89,11 +93,12 @@ def main(argv: list[str]) -> int:
     if found:
         print("\n".join(found), file=sys.stderr)
         return 1
-    if args.add:
+    if args.add or args.predict:
         try:
-            rows = take.add(args.root, args.add, rows)
-        except take.Refused as why:
-            print(f"mk results: {args.add}: {why}", file=sys.stderr)
+            rows = take.add(args.root, args.add, rows) if args.add else rows
+            rows = predict.add(args.root, args.predict, rows, args.note) if args.predict else rows
+        except (take.Refused, predict.Refused) as why:
+            print(f"mk results: {args.add or args.predict}: {why}", file=sys.stderr)
             return 1
         print(f"results/verdict.csv has {len(rows)} rows now; `mk results --readme` shows them")
     table = markdown(rows)
@@ -118,7 +123,7 @@ def main(argv: list[str]) -> int:
         print(json.dumps(rows, indent=1))
     elif args.models:
         print(listing(rows), end="")
-    elif not (args.readme or args.html or args.add):
+    elif not (args.readme or args.html or args.add or args.predict):
         print(table, end="")
     return 0
 

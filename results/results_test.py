@@ -11,6 +11,7 @@ import unittest
 HERE = pathlib.Path(__file__).absolute().parent
 sys.path.insert(0, str(HERE))
 import page  # noqa: E402
+import predict  # noqa: E402
 import render  # noqa: E402
 import schema  # noqa: E402
 from matrix import markdown  # noqa: E402
@@ -27,6 +28,7 @@ def row(**changes):
     return {**GOOD, **changes}
 
 
+PREDICTED = dict(source="predicted", verdict="-", reason="-", statistic="roofline", evidence="results/evidence/x")
 MEASURED = dict(source="measured", statistic="p50", commit="0123abc", evidence="results/evidence/x")
 
 
@@ -81,7 +83,13 @@ class Schema(unittest.TestCase):
 
     def test_words_judge_the_official_path_alone(self):
         self.only("verdict", "must be '-' for L4", level="L4", configuration="pack")
-        self.only("verdict", "must be '-' for a predicted row", source="predicted", evidence="-")
+        self.only("verdict", "must be '-' for a predicted row", **{**PREDICTED, "verdict": "competitive"})
+
+    def test_predicted_rows(self):
+        self.assertEqual(schema.breaches([row(**PREDICTED)]), [])
+        self.only("statistic", "must be roofline for a predicted row", **{**PREDICTED, "statistic": "p50"})
+        self.only("statistic", "must not be roofline", statistic="roofline")
+        self.only("evidence", "below results/evidence/", **{**PREDICTED, "evidence": "a page"})
 
     def test_the_same_row_twice(self):
         found = schema.breaches([row(), row(latency_ms="13")])
@@ -173,6 +181,62 @@ class Taking(unittest.TestCase):
             self.assertEqual([r["evidence"] for r in rows], ["a page", "results/evidence/run-1"])
             self.assertTrue((root / "results/evidence/run-1/logs/a.log").exists())
             self.assertFalse((root / "results/evidence/run-1/golden.bin").exists())
+
+
+class Predicting(unittest.TestCase):
+    launch = {"kernel": "mk_a", "bytes": 1, "flops": 2, "tensor_flops": 3, "predicted_us": 400.0}
+    one = {
+        "source": "predicted", "pack": "vmamba-tiny 1", "board": "orin-nx-8gb", "inputs": [{"name": "image", "datatype": "UINT8", "shape": [8, 8, 3]}],
+        "predicted_us": 812.3, "roofline_us": 812.3, "assumed_launch_us": 0.0, "bytes": 1, "flops": 2, "tensor_flops": 3, "weights_bytes": 1 << 20,
+        "scratch_peak_bytes": 1 << 19, "rates": {"dram_basis": "scaled", "tensor_basis": "scaled"},
+        "launches": [launch, {**launch, "predicted_us": 412.3}],
+    }  # fmt: skip
+
+    def add(self, root, found, *more):
+        path = root / "explain.json"
+        path.write_text(found if isinstance(found, str) else json.dumps(found))
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+            return render.main(["--root", str(root), "--predict", str(path), *more]), err.getvalue()
+
+    def test_predictions_come_in_and_replace_their_rows(self):
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            (root / "results").mkdir()
+            schema.write(root / "results/verdict.csv", [row()])
+            self.assertEqual(self.add(root, [self.one, {**self.one, "board": "agx-orin-64gb"}], "--note", "random weights")[0], 0)
+            self.assertEqual(self.add(root, self.one)[0], 0)
+            rows, found = schema.read(root / "results/verdict.csv")
+            self.assertEqual(found + schema.breaches(rows, root), [])
+            mine = next(r for r in rows if r["platform"] == "orin-nx-8gb")
+            self.assertEqual([mine[c] for c in ("model", "source", "latency_ms", "statistic", "shapes", "verdict", "peak_memory_mib")],
+                             ["vmamba-tiny", "predicted", "0.81", "roofline", "image 8x8x3", "-", "-"])  # fmt: skip
+            self.assertEqual(mine["evidence"], "results/evidence/predicted-vmamba-tiny-1-8x8x3")
+            self.assertTrue(any(r["note"].endswith("; random weights") for r in rows))
+            kept = json.loads((root / mine["evidence"] / "explain.json").read_text())
+            self.assertEqual(kept[0]["kernels"], [{"kernel": "mk_a", "launches": 2, "bytes": 2, "flops": 4, "tensor_flops": 6, "predicted_us": 812.3}])
+            text = markdown(rows)
+            self.assertIn("~ predicted ours on Orin NX 8GB, image 8x8x3: ~ 0.81 ms (roofline)", text)
+            self.assertIn("~ 0.81 ms, predicted", page.html(rows, text))
+
+    def test_others_change_nothing(self):
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            (root / "results").mkdir()
+            schema.write(root / "results/verdict.csv", [row()])
+            for found, words in (
+                ("{", "explain"), ([], "no predictions"), ({**self.one, "source": "measured"}, "no predictions"), ({"source": "predicted"}, "KeyError"),
+                ({**self.one, "pack": "../x 1"}, "column model"), ({**self.one, "board": "orin-nx-9gb"}, "column platform"),
+                ([self.one, {**self.one, "pack": "other 1"}], "several packs"), (5, "TypeError"),
+            ):  # fmt: skip
+                code, text = self.add(root, found)
+                self.assertEqual(code, 1)
+                self.assertIn(words, text)
+            self.assertEqual(schema.read(root / "results/verdict.csv")[0], [row()])
+            self.assertFalse((root / "results/evidence").exists())
+
+    def test_two_digits(self):
+        for microseconds, text in ((935.2, "0.94"), (8010.0, "8.0"), (9960.0, "10"), (12345.0, "12"), (5.1, "0.0051"), (123456.0, "123")):
+            self.assertEqual(predict.milliseconds(microseconds), text)
 
 
 class Committed(unittest.TestCase):

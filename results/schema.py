@@ -59,7 +59,7 @@ LEVELS = {
 }
 SOURCES = ("measured", "reported", "predicted")
 VERDICTS = ("unsupported", "degraded", "competitive", "inconclusive", "-")
-STATISTICS = ("p50", "mean", "unknown", "-")
+STATISTICS = ("p50", "mean", "unknown", "roofline", "-")
 NUMBERS = ("latency_ms", "p99_ms", "per_second", "peak_memory_mib")
 SLUG = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 COMMIT = re.compile(r"[0-9a-f]{7,40}(-dirty)?")
@@ -130,10 +130,10 @@ def cell_rules(row: dict[str, str], root: Path | None):
         yield "date", why
     if row["commit"] != "-" and not COMMIT.fullmatch(row["commit"]):
         yield "commit", "must be 7 to 40 hexadecimal digits, '-dirty' behind them where files differed, or '-'"
-    if row["source"] == "measured":
+    if row["source"] in ("measured", "predicted"):
         path = row["evidence"]
         if not re.fullmatch(r"results/evidence/[A-Za-z0-9._/-]+", path) or ".." in path:
-            yield "evidence", "must be a path below results/evidence/ for a measured row"
+            yield "evidence", f"must be a path below results/evidence/ for a {row['source']} row"
         elif root is not None and not (root / path).exists():
             yield "evidence", "must be there"
 
@@ -161,8 +161,13 @@ def row_rules(row: dict[str, str]):
     elif row["source"] == "reported":
         if row["evidence"] == "-":
             yield "evidence", "must name the source of a reported row"
-    elif row["source"] == "predicted" and row["verdict"] != "-":
-        yield "verdict", "must be '-' for a predicted row: nothing was tried"
+    elif row["source"] == "predicted":
+        if row["verdict"] != "-":
+            yield "verdict", "must be '-' for a predicted row: nothing was tried"
+        if row["latency_ms"] != "-" and row["statistic"] != "roofline":
+            yield "statistic", "must be roofline for a predicted row"
+    if row["statistic"] == "roofline" and row["source"] != "predicted":
+        yield "statistic", "must not be roofline where something ran"
 
 
 def breaches(rows: list[dict[str, str]], root: Path | None = None) -> list[Breach]:
@@ -191,6 +196,12 @@ def read(path: Path) -> tuple[list[dict[str, str]], list[Breach]]:
         else:
             found.append(Breach(number, "-", ",".join(cells), f"must have {len(COLUMNS)} cells, not {len(cells)}"))
     return rows, found
+
+
+def ordered(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """In the file's order: by platform, model, level, configuration, shapes."""
+    order = list(PLATFORMS)
+    return sorted(rows, key=lambda r: (order.index(r["platform"]), r["model"], r["level"], r["configuration"], r["shapes"]))
 
 
 def write(path: Path, rows: list[dict[str, str]]) -> None:

@@ -51,11 +51,7 @@ def add(root: Path, folder: Path, rows: list[dict[str, str]]) -> list[dict[str, 
             shutil.copyfile(path, copy)
     keys = {tuple(row[column] for column in schema.KEY) for row in fresh}
     kept = [row for row in rows if tuple(row[column] for column in schema.KEY) not in keys]
-    order = list(schema.PLATFORMS)
-    merged = sorted(
-        kept + fresh,
-        key=lambda r: (order.index(r["platform"]), r["model"], r["level"], r["configuration"], r["shapes"]),
-    )
+    merged = schema.ordered(kept + fresh)
     schema.write(root / "results/verdict.csv", merged)
     return merged
 

@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "core/base/program.h"
 
@@ -66,6 +67,23 @@ void AddTool(CLI::App& app, Globals& globals, int* exit_code, const char* name, 
 }
 
 }  // namespace
+
+std::string TreeOfProgram(const std::string& script) {
+  const std::string program = OwnProgram();
+  std::string tree = TreeWith(script, {program});
+  // Bazel runs programs from an output base of its own, which names the checkout in this file.
+  for (std::string folder = program; tree.empty() && !folder.empty();) {
+    folder.resize(folder.rfind('/') == folder.npos ? 0 : folder.rfind('/'));
+    std::ifstream file(folder + "/DO_NOT_BUILD_HERE");
+    std::string checkout;
+    if (std::getline(file, checkout) && !checkout.empty() && checkout[0] == '/' &&
+        checkout.size() < PATH_MAX) {
+      tree = TreeWith(script, {checkout});
+      break;
+    }
+  }
+  return tree;
+}
 
 std::string TreeWith(const std::string& script, const std::vector<std::string>& starts) {
   for (std::string folder : starts) {

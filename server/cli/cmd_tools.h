@@ -17,6 +17,11 @@ void AddResults(CLI::App& app, Globals& globals, int* exit_code);
 // the file system only.
 std::string TreeWith(const std::string& script, const std::vector<std::string>& starts);
 
+// The checkout that the running program belongs to, with `script` in it: above the program's own
+// file, or the one that Bazel's output base names. Never asks the current folder. "" where there is
+// none.
+std::string TreeOfProgram(const std::string& script);
+
 }  // namespace mk::cli
 
 #endif  // MERGEKERNEL_SERVER_CLI_CMD_TOOLS_H_

@@ -103,6 +103,11 @@ int ReportUsage(const Globals& globals, const std::string& message, const std::s
   return Show(globals, "USAGE", message, hint, kUsage);
 }
 
+int ReportNo(const Globals& globals, const std::string& code, const std::string& message,
+             const std::string& hint) {
+  return Show(globals, code, message, hint, kNo);
+}
+
 int ReportForPack(const Globals& globals, Client& client, const std::string& pack,
                   const grpc::Status& status) {
   grpc::ClientContext context;

@@ -58,6 +58,9 @@ class Client {
 // Returns the exit code.
 int Report(const Globals& globals, const grpc::Status& status);
 int ReportUsage(const Globals& globals, const std::string& message, const std::string& hint = "");
+// The answer is no: kNo, under a code of the command's own.
+int ReportNo(const Globals& globals, const std::string& code, const std::string& message,
+             const std::string& hint = "");
 
 // The same for a pack that may be misspelt: names the nearest of the repository.
 int ReportForPack(const Globals& globals, Client& client, const std::string& pack,

@@ -1,5 +1,6 @@
 """Levels 2 and 3: a TensorRT engine is built from the ONNX file by trtexec, its answers are held against the golden, and
-it is timed. trtexec comes with every JetPack; nothing of TensorRT is loaded here.
+it is timed. trtexec comes with every JetPack; where it is not there and a Python has `tensorrt`, trt_child.py takes the same options.
+Nothing of TensorRT is loaded here. `tool`: the words that start either.
 
 Configurations: trt-fp32; trt-fp16, weak typing, up to TensorRT 10; trt-strong, mixed precision decided beforehand by
 ModelOpt's AutoCast in a strongly typed network, from TensorRT 10 on.
@@ -15,24 +16,40 @@ from pathlib import Path
 
 import child
 import trtlog
-from level import Job, program
+from level import HERE, Job, own_python, program
 from tensors import CODES, FLOATS, Malformed, Tensor, cases_of, count_of, floats, read
 
 CONFIGURATIONS = ("trt-fp32", "trt-fp16", "trt-strong")
 PLACES = ("/usr/src/tensorrt/bin/trtexec", "/usr/local/tensorrt/bin/trtexec", "/opt/tensorrt/bin/trtexec")
-MISSING = "trtexec is neither in PATH nor in /usr/src/tensorrt/bin; --trtexec names one"
+MISSING = "trtexec is neither in PATH nor in /usr/src/tensorrt/bin (--trtexec names one), and {} has no tensorrt to import"
+PROBE = "import tensorrt; print('tensorrt', tensorrt.__version__)"
 
 
-def find(job: Job) -> str:
-    """The path of trtexec; "" where there is none."""
-    return program(job.trtexec or "trtexec", *([] if job.trtexec else PLACES))
+def find(job: Job) -> tuple[list[str], str]:
+    """(the tool, ""), or ([], why there is none): trtexec, else the Python API, of --python or else of python3."""
+    path = program(job.trtexec or "trtexec", *([] if job.trtexec else PLACES))
+    if path:
+        return [path], ""
+    wanted = [job.python] if job.python else ["python3", own_python()]
+    log = job.folder.log("L2-python")
+    for name in wanted:
+        path = program(name)
+        log.unlink(missing_ok=True)
+        if path and child.run([path, "-c", PROBE], child.Caps(seconds=120), log).ok and "\ntensorrt " in log.read_text(errors="replace"):
+            return [path, "-B", str(HERE / "trt_child.py")], ""
+    log.unlink(missing_ok=True)
+    return [], MISSING.format(" or ".join(dict.fromkeys(wanted)))
 
 
-def version(job: Job, trtexec: str) -> str:
-    """As trtexec tells it; "" where it does not."""
+def is_trtexec(tool: list[str]) -> bool:
+    return len(tool) == 1
+
+
+def version(job: Job, tool: list[str]) -> str:
+    """As the tool tells it; "" where it does not."""
     log = job.folder.log("L2-version")
     log.unlink(missing_ok=True)
-    child.run([trtexec, "--help"], child.Caps(seconds=120), log)
+    child.run([*tool, "--help"], child.Caps(seconds=120), log)
     return trtlog.version_of(log.read_text(errors="replace"))
 
 
@@ -61,7 +78,7 @@ def autocast(job: Job, python: str, onnx: Path) -> tuple[Path | None, dict | Non
     return None, job.record("L2", "trt-strong", outcome="failed", reason={**why.record(), "class": "autocast-" + why.kind})
 
 
-def build(job: Job, trtexec: str, trt: str, configuration: str, onnx: Path) -> dict:
+def build(job: Job, tool: list[str], trt: str, configuration: str, onnx: Path) -> dict:
     """Level 2: the record of one build; the engine is in work/."""
     extra, why_not = flags(configuration, trt)
     if extra is None:
@@ -71,13 +88,16 @@ def build(job: Job, trtexec: str, trt: str, configuration: str, onnx: Path) -> d
     engine = engine_of(job, configuration)
     engine.unlink(missing_ok=True)
     only_build = "--buildOnly" if trt.startswith(("8.4", "8.5")) else "--skipInference"
-    argv = [trtexec, f"--onnx={onnx}", f"--saveEngine={engine}", only_build, f"--builderOptimizationLevel={job.trt_level}", *extra]
+    argv = [*tool, f"--onnx={onnx}", f"--saveEngine={engine}", only_build, f"--builderOptimizationLevel={job.trt_level}", *extra]
     if job.spec.trt_shapes:
         argv.append(f"--shapes={job.spec.trt_shapes}")
+    if not is_trtexec(tool):
+        argv.append(f"--timingCacheFile={job.folder.work(configuration + '.timing')}")  # trtexec keeps one of its own
     caps = child.Caps(job.build_seconds, job.caps.memory_bytes, job.caps.floor_bytes, job.caps.network)
     ended = child.run(argv, caps, log, tick=job.tick)
     text = log.read_text(errors="replace")
-    facts = {"build_seconds": ended.seconds, "notes": list(trtlog.notes_of(text)), "cap_seconds": caps.seconds}
+    facts = {"build_seconds": ended.seconds, "notes": list(trtlog.notes_of(text)), "cap_seconds": caps.seconds,
+             "tool": "trtexec" if is_trtexec(tool) else "Python API"}  # fmt: skip
     more = {"runtime": f"TensorRT {trt or trtlog.version_of(text) or 'of a version not told'}", "facts": facts,
             "memory": ended.memory, "command": " ".join(argv)}  # fmt: skip
     if ended.ok and engine.exists():
@@ -100,7 +120,7 @@ def read_outputs(path: Path) -> dict[str, Tensor]:
         text = path.read_text(encoding="utf-8")
         text = re.sub(r"(?<=[\[, ])-?nan(?=[, \]])", "NaN", re.sub(r"(?<=[\[, -])inf(?=[, \]])", "Infinity", text))
         for one in json.loads(text):
-            shape = tuple(int(d) for d in str(one["dimensions"]).split("x"))
+            shape = tuple(int(d) for d in str(one["dimensions"]).split("x") if d)  # "": a scalar
             values = [float(v) for v in one["values"]]
             if count_of(shape) != len(values):
                 raise Malformed(f"{path.name}: {len(values)} values for {one['dimensions']}")
@@ -129,10 +149,10 @@ def as_golden(job: Job, tensor: Tensor, golden: Tensor | None) -> Tensor:
 
 
 class Engine:
-    """An engine that trtexec loads and runs; a contestant of the timing. Names of inputs as in the ONNX file."""
+    """An engine that the tool loads and runs; a contestant of the timing. Names of inputs as in the ONNX file."""
 
-    def __init__(self, job: Job, trtexec: str, configuration: str, inputs: Path):
-        self.job, self.trtexec, self.configuration = job, trtexec, configuration
+    def __init__(self, job: Job, tool: list[str], configuration: str, inputs: Path):
+        self.job, self.tool, self.configuration = job, tool, configuration
         self.cases = [case["input"] for case in cases_of(read(inputs)[0])]
         self.log = job.folder.log(f"L3-{configuration}")
 
@@ -142,7 +162,7 @@ class Engine:
             path = place / f"{len(loads)}.bin"
             path.write_bytes(tensor.data)
             loads.append(f"{name}:{path}")
-        argv = [self.trtexec, f"--loadEngine={engine_of(self.job, self.configuration)}", f"--loadInputs={','.join(loads)}", *more]
+        argv = [*self.tool, f"--loadEngine={engine_of(self.job, self.configuration)}", f"--loadInputs={','.join(loads)}", *more]
         if self.job.spec.trt_shapes:
             argv.append(f"--shapes={self.job.spec.trt_shapes}")
         return child.run(argv, self.job.caps, self.log)
@@ -164,7 +184,7 @@ class Engine:
 
     def __call__(self, passes: int, cold: bool) -> list[float]:
         if cold:
-            return []  # trtexec does not flush caches between runs
+            return []  # the tool does not flush caches between runs
         with tempfile.TemporaryDirectory(dir=self.job.folder.work("")) as place:
             path = Path(place) / "times.json"
             ended = self.run(0, Path(place), f"--iterations={passes}", "--duration=0", "--warmUp=200", "--useCudaGraph",
@@ -177,16 +197,16 @@ class Engine:
         pass
 
 
-def accuracy(job: Job, trtexec: str, trt: str, configuration: str, inputs: Path) -> dict:
+def accuracy(job: Job, tool: list[str], trt: str, configuration: str, inputs: Path) -> dict:
     """Level 3: the record of one engine."""
-    engine = Engine(job, trtexec, configuration, inputs)
+    engine = Engine(job, tool, configuration, inputs)
     engine.log.unlink(missing_ok=True)
     try:
         answers, ended = engine.answers()
     except (Malformed, OverflowError) as error:
         return job.failed("L3", configuration, "output-not-read", str(error))
     more = {"runtime": f"TensorRT {trt or 'of a version not told'}", "memory": ended.memory,
-            "facts": {"scope": "the engine with copies in and out, as a CUDA graph"}}  # fmt: skip
+            "facts": {"scope": "the engine with copies in and out, as a CUDA graph", "tool": "trtexec" if is_trtexec(tool) else "Python API"}}  # fmt: skip
     if not ended.ok:
         why = trtlog.classify(engine.log.read_text(errors="replace"), ended.cause, ended.code, ended.text)
         return job.record("L3", configuration, outcome="failed", reason=why.record(), **more)

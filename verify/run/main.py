@@ -33,6 +33,7 @@ import machine  # noqa: E402
 import models  # noqa: E402
 import records  # noqa: E402
 import schema  # noqa: E402
+import tensors  # noqa: E402
 import timing  # noqa: E402
 import verdict  # noqa: E402
 from level import Job  # noqa: E402
@@ -49,8 +50,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--again", default="", metavar="LEVELS", help="do these anew in a folder that has them")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda on a Jetson and where nvidia-smi finds a GPU")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of levels 1 and 4 (default 1)")
-    parser.add_argument("--python", default="", help="a Python with PyTorch (default: python3)")
-    parser.add_argument("--trtexec", default="", help="TensorRT's trtexec")
+    parser.add_argument("--python", default="", help="a Python with PyTorch, and where trtexec is not there with tensorrt (default: python3)")
+    parser.add_argument("--trtexec", default="", help="TensorRT's trtexec (default: of PATH or JetPack, else the Python API of --python)")
     parser.add_argument("--trt-level", type=int, default=5, help="its builderOptimizationLevel (default 5)")
     parser.add_argument("--golden", type=Path, help="for an .onnx file: case<k>.input.* and case<k>.output.* as safetensors")
     parser.add_argument("--shapes", action="append", default=[], metavar="NAME=1x3x224x224", help="for free dims of an .onnx file")
@@ -80,8 +81,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     return args
 
 
-def scan_inputs(path: Path) -> list[dict]:
-    """The inputs of an ONNX file, by mk scan."""
+def scan(path: Path) -> dict:
+    """What mk scan says of an ONNX file."""
     mk = os.environ.get("MK_PROGRAM") or "mk"
     try:
         done = subprocess.run([mk, "scan", "--json", str(path)], capture_output=True, check=False, timeout=600)
@@ -90,7 +91,7 @@ def scan_inputs(path: Path) -> list[dict]:
         raise models.Refused(f"{path}: mk scan, which tells the inputs, failed: {error}") from None
     if not report:
         raise models.Refused(f"{path}: {done.stderr.decode(errors='replace').strip()[:300]}")
-    return (report[0] if isinstance(report, list) else report)["inputs"]
+    return report[0] if isinstance(report, list) else report
 
 
 def spec_of(args: argparse.Namespace) -> models.ModelSpec:
@@ -104,10 +105,16 @@ def spec_of(args: argparse.Namespace) -> models.ModelSpec:
         raise models.Refused(f"{path} is not there")
     if not args.golden or not args.golden.is_file():
         raise models.Refused("an .onnx file needs --golden: inputs of your own data and the answers of your reference")
-    inputs = scan_inputs(path)
+    report = scan(path)
+    inputs = report["inputs"]
     shapes = models.fill_shapes(inputs, models.parse_shapes(args.shapes))
     free = any(not dim.strip().isdigit() for one in inputs for dim in one["shape"].strip("[]").split(",") if dim.strip())
-    return models.of_onnx(path, shapes, args.golden, free)  # trtexec refuses shapes for a model that has none free
+    names = models.value_inputs(report)
+    try:
+        values = models.fill_values(names, tensors.cases_of(tensors.read(args.golden)[0])) if names else {}
+    except tensors.Malformed as error:
+        raise models.Refused(f"{args.golden}: {error}") from None
+    return models.of_onnx(path, shapes, args.golden, free, values)  # trtexec refuses shapes for a model that has none free
 
 
 def begin(args: argparse.Namespace, spec: models.ModelSpec) -> Job:

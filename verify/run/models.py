@@ -5,6 +5,7 @@ A model that is no entry here can be judged as a bare ONNX file (levels 2 and 3)
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,9 +94,42 @@ def shapes_text(shapes: dict[str, list[int]]) -> str:
     return ", ".join(f"{name} {'x'.join(map(str, dims))}" for name, dims in shapes.items())
 
 
-def of_onnx(path: Path, shapes: dict[str, list[int]], golden: Path, free: bool) -> ModelSpec:
-    """A bare ONNX file as a model; `free`: it has free dims, so trtexec is told the shapes."""
+VALUE_NOTE = re.compile(r"the shape follows from what '(.*)' holds", re.S)  # of mk scan
+MOST_VALUES = 16
+
+
+def value_inputs(report: dict) -> list[str]:
+    """The inputs whose value becomes a shape (`mk scan --json`): whole numbers, of one dim at most."""
+    whole = {one["name"] for one in report["inputs"] if one["type"] in ("int32", "int64") and one["shape"].count(",") == 0}
+    structures = next((spot["structures"] for spot in report.get("spots", []) if spot["id"] == "S1"), [])
+    found = (VALUE_NOTE.fullmatch(one["note"]) for one in structures if one["kind"] == "a value becomes a shape")
+    return sorted({one[1] for one in found if one} & whole)
+
+
+def fill_values(names: list[str], cases: list[dict]) -> dict[str, list[int]]:
+    """The values of such inputs, from the golden: an engine is built for them. Raises Refused."""
+    out = {}
+    for name in names:
+        given = [case["input"].get(name) for case in cases]
+        if not given or any(one is None for one in given):
+            raise Refused(f"input {name!r} becomes a shape, and the golden has no value for it (case<k>.input.{name})")
+        values = [[int(v) for v in one.values()] for one in given]
+        if any(one != values[0] for one in values):
+            raise Refused(f"input {name!r} becomes a shape, and the golden's cases give it several values ({values[0]}, "
+                          f"{next(one for one in values if one != values[0])}): an engine is built for one; split the golden")  # fmt: skip
+        if len(values[0]) > MOST_VALUES or not values[0] or not all(0 <= v < 1 << 31 for v in values[0]):
+            raise Refused(f"input {name!r} becomes a shape, and {values[0][:MOST_VALUES]} is none: 1 to {MOST_VALUES} numbers from 0 on")
+        out[name] = values[0]
+    return out
+
+
+def of_onnx(path: Path, shapes: dict[str, list[int]], golden: Path, free: bool, values: dict[str, list[int]] | None = None) -> ModelSpec:
+    """A bare ONNX file as a model; `free`: it has free dims, so trtexec is told the shapes. `values`: of inputs that become a shape,
+    which it takes in the place of their shapes."""
+    values = values or {}
     name = "".join(c if c.isalnum() or c in ".+-" else "-" for c in path.stem.lower()).strip("-.+") or "model"
-    told = ",".join(f"{n}:{'x'.join(map(str, d))}" for n, d in shapes.items()) if free else ""
-    return ModelSpec(name=name, shapes=shapes_text(shapes), golden=str(golden.absolute()), onnx=str(path.absolute()),
+    told = {**(shapes if free else {}), **values}
+    told = ",".join(f"{n}:{'x'.join(map(str, d))}" for n, d in told.items())
+    text = shapes_text(shapes) + "".join(f", {n} = {'x'.join(map(str, v))}" for n, v in values.items())
+    return ModelSpec(name=name, shapes=text, golden=str(golden.absolute()), onnx=str(path.absolute()),
                      trt_shapes=told)  # fmt: skip

@@ -55,7 +55,7 @@ class Run:
     def __init__(self, job: Job, levels: list[str], plan: timing.Plan, alternate: str):
         self.job, self.levels, self.plan, self.alternate = job, levels, plan, alternate
         self.python, self.no_python = "", ""
-        self.trtexec = level_trt.find(job)
+        self.tool, self.no_tool = level_trt.find(job) if {"L2", "L3"} & set(levels) else ([], "")
         self.trt = ""
         self.inputs: Path | None = Path(job.golden) if job.spec.onnx else None
         configurations = (job.spec.torch or ("compile",)) if "L1" in levels else ()
@@ -96,13 +96,13 @@ class Run:
 
     def levels_2_and_3(self) -> None:
         job = self.job
-        if not self.trtexec:
+        if not self.tool:
             for level in ("L2", "L3"):
                 if level in self.levels:
                     for name in level_trt.CONFIGURATIONS:
-                        self.kept(level, name, lambda level=level, name=name: job.skipped(level, name, "tool-missing", level_trt.MISSING))
+                        self.kept(level, name, lambda level=level, name=name: job.skipped(level, name, "tool-missing", self.no_tool))
             return
-        self.trt = level_trt.version(job, self.trtexec)
+        self.trt = level_trt.version(job, self.tool)
         onnx, record = self.onnx()
         if record is not None:
             self.kept("L2", "onnx-export", lambda: record)
@@ -112,7 +112,7 @@ class Run:
             if "L3" not in self.levels:
                 continue
             if built["outcome"] == "ok":
-                self.kept("L3", name, lambda name=name: level_trt.accuracy(job, self.trtexec, self.trt, name, self.inputs))
+                self.kept("L3", name, lambda name=name: level_trt.accuracy(job, self.tool, self.trt, name, self.inputs))
             elif built["outcome"] == "skipped" and built["reason"]["class"] != "not-in-this-version":
                 self.kept("L3", name, lambda name=name, built=built: job.record("L3", name, outcome="skipped", reason=built["reason"],
                                                                                runtime=f"TensorRT {self.trt or 'of a version not told'}"))  # fmt: skip
@@ -123,7 +123,7 @@ class Run:
             source, record = level_trt.autocast(self.job, self.python, onnx)
             if record is not None:
                 return record
-        return level_trt.build(self.job, self.trtexec, self.trt, name, source)
+        return level_trt.build(self.job, self.tool, self.trt, name, source)
 
     def contestants(self) -> dict:
         """Everything that ran, by (level, configuration)."""
@@ -136,7 +136,7 @@ class Run:
                 python = self.python or level_torch.find_python(self.job)[0]
                 found[level, name] = level_torch.contestant(self.job, name, python, resident)
             elif level == "L3":
-                found[level, name] = level_trt.Engine(self.job, self.trtexec, name, self.inputs)
+                found[level, name] = level_trt.Engine(self.job, self.tool, name, self.inputs)
             elif level == "L4":
                 found[level, name] = level_ours.contestant(self.job, resident)
         return found

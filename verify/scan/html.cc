@@ -168,6 +168,15 @@ void Ports(const char* title, const std::vector<Tensor>& tensors, std::string* p
 void One(const Report& report, size_t index, std::string* page) {
   absl::StrAppend(page, "<section id=\"m", index, "\"><h2>", HtmlText(report.file), "</h2><p>",
                   Badge(report.answer()), " ", Meaning(report.answer()), "</p>");
+  if (!report.origin.kind.empty()) {
+    absl::StrAppend(page, "<p class=\"dim\">", HtmlText(report.origin.kind), ", exported by ",
+                    HtmlText(report.origin.exporter));
+    if (!report.origin.inputs.empty())
+      absl::StrAppend(page, ", for ", HtmlText(report.origin.inputs));
+    for (const std::string& note : report.origin.notes)
+      absl::StrAppend(page, "<br>", HtmlText(note));
+    *page += "</p>";
+  }
   Tiles(report, page);
   Flow(report, page);
   Sites(report, page);

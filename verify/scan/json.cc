@@ -67,6 +67,12 @@ ordered_json OfReport(const Report& report) {
                       {"external_problems", OfRemarks(report.problems)},
                       {"remarks", OfRemarks(report.remarks)},
                       {"stages", stages}};
+  if (!report.origin.kind.empty()) {
+    out["origin"] = {{"kind", report.origin.kind},
+                     {"exporter", report.origin.exporter},
+                     {"inputs", report.origin.inputs},
+                     {"notes", report.origin.notes}};
+  }
   if (!report.trt_version.empty()) {
     ordered_json rows = ordered_json::array();
     for (const TrtRow& row : report.trt) {

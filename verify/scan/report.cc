@@ -168,6 +168,12 @@ std::string Text(const Report& report, bool all) {
                   Plural(report.graphs, "graph"), ", ", Megabytes(report.tensor_bytes),
                   " of tensors inside and ", Megabytes(report.external_bytes), " outside",
                   report.producer.empty() ? "" : ", by " + report.producer, "\n");
+  if (!report.origin.kind.empty()) {
+    absl::StrAppend(&text, "    ", report.origin.kind, ", exported by ", report.origin.exporter,
+                    report.origin.inputs.empty() ? "" : ", for " + report.origin.inputs, "\n");
+    for (const std::string& note : report.origin.notes)
+      absl::StrAppend(&text, "        ", note, "\n");
+  }
   for (int spot = 0; spot < kSpots; ++spot) TextOfSpot(report, spot, all, &text);
   const auto list = [&](const char* title, const std::vector<Remark>& remarks, size_t most) {
     if (remarks.empty()) return;

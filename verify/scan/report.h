@@ -35,8 +35,17 @@ struct TrtRow {
   bool supported = true;  // restricted
 };
 
+// Where the graph came from, where the model was no ONNX file and was exported first.
+struct Origin {
+  std::string kind;      // "torch.export program", ...; "" for an ONNX file
+  std::string exporter;  // and its version
+  std::string inputs;    // that it was exported for
+  std::vector<std::string> notes;
+};
+
 struct Report {
   std::string file;
+  Origin origin;
   uint64_t file_bytes = 0, tensor_bytes = 0, external_bytes = 0;
   std::string producer;
   int64_t ir_version = 0, opset = 0;
