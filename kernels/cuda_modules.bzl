@@ -11,6 +11,7 @@ CUDA_MODULES = [
     "//kernels/linear:feed_forward_f16_kernels",
     "//kernels/linear:linear_f16_kernels",
     "//kernels/linear:row_stats_f16_kernels",
+    "//kernels/norm:channel_norm_f16_kernels",
     "//kernels/norm:group_norm_f16_kernels",
     "//kernels/norm:layer_norm_f16_kernels",
     "//kernels/pointwise:multiply_f16_kernels",

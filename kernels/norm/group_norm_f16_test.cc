@@ -251,7 +251,7 @@ TEST(GroupNormF16, NeedsEveryBarrier) {
 TEST(GroupNormF16, MovesWhatItSays) {
   MK_ON_EMULATOR_ALONE();
   for (const GroupNormF16Shape shape :
-       {GroupNormF16Shape{"warp", 1, 64, 128, 8}, {"block", 1, 4, 4096, 2}}) {
+       {GroupNormF16Shape{"warp", 1, 64, 128, 8}, {"block", 1, 8, 2048, 2}}) {
     for (const auto& [sum, bytes] :
          {std::pair{Sum::kNoResidual, 4u}, {Sum::kUnwanted, 6u}, {Sum::kWanted, 8u}}) {
       OpContext context;
