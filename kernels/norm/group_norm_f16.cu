@@ -12,7 +12,7 @@
 // 64 bytes. No block waits for another, and no atomics: the same bits each time.
 //
 // Shared memory and not registers, so that the loops need not be unrolled: activations unrolled for
-// a row in registers make 86 KB of code (layer_norm_f16.cu, chunks4). What a thread keeps there
+// a row in registers make 86 KiB of code (layer_norm_f16.cu, chunks4). What a thread keeps there
 // only it reads again.
 //
 // Asks for 4 bytes an element (with a residual 6, with its sum 8; see group_norm_f16.h for two

@@ -33,9 +33,9 @@ inline constexpr GroupNormF16Shape kGroupNormF16RaggedShapes[] = {
 };
 
 inline constexpr GroupNormF16Shape kGroupNormF16ModelShapes[] = {
-    {"detector_neck_13x13", 1, 256, 169, 32},
-    {"detector_neck_25x25", 1, 256, 625, 32},
-    {"detector_neck_50x50", 1, 256, 2500, 32},
+    {"detector_level_13x21", 1, 256, 273, 32},
+    {"detector_level_25x42", 1, 256, 1050, 32},
+    {"detector_level_50x84", 1, 256, 4200, 32},
 };
 
 }  // namespace mk
