@@ -14,11 +14,10 @@ struct ChannelNormF16Shape {
 // Each variant, with a last tile that is full and one that is not, fewer channels than rows of
 // threads, as many, and more.
 inline constexpr ChannelNormF16Shape kChannelNormF16RaggedShapes[] = {
-    {"one_element", 1, 1, 1},     {"one_channel", 2, 1, 17},  {"any_tail", 2, 19, 49},
-    {"any_full", 1, 16, 33},      {"pairs_tail", 1, 40, 50},  {"pairs_full", 2, 32, 18},
-    {"tile16_one", 1, 1, 8},      {"tile16_tail", 2, 6, 24},  {"tile16_rows", 1, 128, 16},
-    {"tile16_many", 1, 131, 40},  {"tile64_tail", 16, 5, 72}, {"tile64_full", 32, 3, 64},
-    {"tile64_rows", 1, 33, 2024},
+    {"one_element", 1, 1, 1},    {"one_channel", 2, 1, 17},   {"any_tail", 2, 19, 49},
+    {"any_full", 1, 16, 33},     {"pairs_tail", 1, 40, 50},   {"pairs_full", 2, 32, 18},
+    {"tile16_one", 1, 1, 8},     {"tile16_tail", 2, 6, 24},   {"tile16_rows", 1, 128, 16},
+    {"tile16_many", 1, 131, 40}, {"tile64_tail", 16, 35, 72},
 };
 
 inline constexpr ChannelNormF16Shape kChannelNormF16ModelShapes[] = {
