@@ -55,10 +55,11 @@ struct ChannelTile {
     }
     device::SyncThreads(MK_PASS_ONLY_SITE);  // the sums of all warps are there
     MK_UNROLL
-    for (int j = 0; j < kWidth; ++j) {
-      v[j] = 0.0f;
+    for (int j = 0; j < kWidth; ++j) v[j] = 0.0f;
+    MK_NO_UNROLL  // so that not all of the loads are under way at once: 96 registers with CUDA 12.6
+        for (int w = 0; w < kWarps; ++w) {
       MK_UNROLL
-      for (int w = 0; w < kWarps; ++w) {
+      for (int j = 0; j < kWidth; ++j) {
         v[j] += device::Load(totals + w * kTile + j * kLanes + lane % kLanes);
       }
     }
@@ -93,6 +94,7 @@ struct ChannelTile {
     for (int j = 0; j < kWidth; ++j) mean[j] /= count;
 
     float scale[kWidth] = {};
+    MK_NO_UNROLL
     for (int c = thread / kLanes; c < channels; c += kRows) {
       float v[kWidth];
       Piece<kWidth>::ToFloats(device::Load(device::As<Raw>(held + c * kTile + in_tile)), v);
