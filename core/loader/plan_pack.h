@@ -22,7 +22,8 @@ absl::StatusOr<mergekernel::v1::Plan> PlanPack(std::shared_ptr<const SealedPack>
 // Whether a pack may be tried on the device that these facts are of: planned for it, its golden
 // case takes no more memory than the manifest declares, which is what lanes get and what the budget
 // is held against. In this process, as PlanPack; nothing is asked of the device. INVALID_ARGUMENT
-// naming field and numbers. OK where there is no golden case.
+// naming field and numbers. OK where there is no golden case, and where the plan itself fails (a
+// pack may need what it reads back, which is zeros here): then its run alone is judged.
 absl::Status AdmitByPlan(std::shared_ptr<const SealedPack> pack, const DeviceFacts& facts);
 
 // PlanPack in a mergekernel-probe of its own, as RunProbe: a crash or a hang stays there.
