@@ -16,6 +16,7 @@ It needs no PyTorch and no GPU, and uses Bazel's cached results.
   --fresh-machine  also type both commands of the README in fresh debootstrap roots of Debian 12 and 13 (needs root)
   --soak           also 1,000 load/unload cycles of the daemon, with the slope of memory, descriptors and mappings
   --fuzz           also libFuzzer on everything that reads bytes from outside, a minute each (tests/fuzz/run.sh)
+  --mutate         also every barrier and wait of the device code taken away in turn, told one by one (tests/mutate.sh)
   --all            all of the above
   --no-install     do not install packages; a missing one fails the test that needs it
   --filter PATTERN only Bazel tests under this pattern (default //...)
@@ -30,7 +31,7 @@ want() { [[ " ${wanted[*]-} " == *" $1 "* || " ${wanted[*]-} " == *" all "* ]]; 
 wanted=() install=1 pattern=//...
 while (($#)); do
   case $1 in
-    --sanitizers | --clang | --reference | --fresh-machine | --soak | --fuzz | --all) wanted+=("${1#--}") ;;
+    --sanitizers | --clang | --reference | --fresh-machine | --soak | --fuzz | --mutate | --all) wanted+=("${1#--}") ;;
     --no-install) install=0 ;;
     --filter) pattern=${2:?--filter needs a pattern}; shift ;;
     --help | -h) usage; exit 0 ;;
@@ -120,6 +121,7 @@ fi
 if want clang; then check "clang: layering_check and thread safety" tests/clang.sh; fi
 if want reference; then check "reference: goldens against PyTorch" tests/reference.sh; fi
 if want soak; then check "soak: 1,000 load/unload cycles" tests/soak/run.sh; fi
+if want mutate; then check "mutate: each barrier and wait taken away" tests/mutate.sh; fi
 if want fuzz; then check "fuzz: a minute each" tests/fuzz/run.sh; fi
 if want fresh-machine; then
   check "fresh machine: Debian 12" tests/fresh-machine.sh bookworm
