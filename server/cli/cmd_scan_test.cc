@@ -25,10 +25,12 @@ struct Ended {
 class MkScan : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string folder = ::testing::TempDir() + "/mkscanXXXXXX";
+    // Not below Bazel's folder for tests: without a sandbox the whole tree stands above that.
+    std::string folder = "/tmp/mkscanXXXXXX";
     ASSERT_NE(mkdtemp(folder.data()), nullptr);
     folder_ = folder;
   }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string Write(const std::string& name, const std::string& bytes) const {
     std::ofstream(folder_ + "/" + name, std::ios::binary) << bytes;
     return folder_ + "/" + name;
