@@ -4,11 +4,13 @@
 #define MERGEKERNEL_KERNELS_OP_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 
 #include "core/sdk/context.h"
 #include "core/sdk/status.h"
+#include "kernels/math/activation.h"
 
 namespace mk {
 
@@ -41,6 +43,20 @@ inline Status CheckElements(const char* op, const char* name, int64_t a, int64_t
   if (b == 0 || a <= kMaxElements / b) return Ok();
   return InvalidArgument(std::string(op) + ": " + name + " of " + std::to_string(a) + " x " +
                          std::to_string(b) + " elements > " + std::to_string(kMaxElements));
+}
+
+// InvalidArgument "LayerNorm: epsilon -1.000000 is not finite and >= 0".
+inline Status CheckEpsilon(const char* op, float epsilon) {
+  if (epsilon >= 0.0f && !std::isinf(epsilon)) return Ok();
+  return InvalidArgument(std::string(op) + ": epsilon " + std::to_string(epsilon) +
+                         " is not finite and >= 0");
+}
+
+// InvalidArgument "Linear: activation 9 is unknown".
+inline Status CheckActivation(const char* op, Activation activation) {
+  if (IsActivation(activation)) return Ok();
+  return InvalidArgument(std::string(op) + ": activation " +
+                         std::to_string(static_cast<mk_u32>(activation)) + " is unknown");
 }
 
 inline const char* DeviceKindName(DeviceKind kind) {

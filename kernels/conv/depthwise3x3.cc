@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 
 #include "kernels/conv/depthwise3x3_simd.h"
 #include "kernels/math/activation.h"
@@ -31,10 +30,7 @@ Status CheckDepthwise3x3(const Depthwise3x3Params& p) {
   MK_TRY(CheckRange(kOp, "width", p.width, 1, kMaxSide));
   MK_TRY(CheckRange(kOp, "channels", p.channels, 1, kMaxChannels));
   MK_TRY(CheckElements(kOp, "x", p.height * p.width, p.channels));
-  if (!IsActivation(p.activation)) {
-    return InvalidArgument("Depthwise3x3: activation " +
-                           std::to_string(static_cast<mk_u32>(p.activation)) + " is unknown");
-  }
+  MK_TRY(CheckActivation(kOp, p.activation));
   if (p.x == p.y) return InvalidArgument("Depthwise3x3: y is x");
   return Ok();
 }

@@ -1,6 +1,5 @@
 #include "kernels/conv/depthwise_f16.h"
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -56,10 +55,7 @@ Status CheckDepthwiseF16(const DepthwiseF16Params& p) {
     return InvalidArgument(std::string(kOp) + ": side " + std::to_string(p.side) +
                            " is neither 3 nor 7");
   }
-  if (!IsActivation(p.activation)) {
-    return InvalidArgument(std::string(kOp) + ": activation " +
-                           std::to_string(static_cast<mk_u32>(p.activation)) + " is unknown");
-  }
+  MK_TRY(CheckActivation(kOp, p.activation));
   if (p.x == p.y) return InvalidArgument(std::string(kOp) + ": y is x");
   return Ok();
 }

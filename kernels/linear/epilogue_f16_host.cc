@@ -48,10 +48,7 @@ Status CheckEpilogueF16(const char* op, const EpilogueF16& e, int64_t m, int64_t
                            " of y and y_fp32 given");
   }
   MK_TRY(CheckElements(op, "y", m, n));
-  if (!IsActivation(e.activation)) {
-    return InvalidArgument(who + ": activation " +
-                           std::to_string(static_cast<mk_u32>(e.activation)) + " is unknown");
-  }
+  MK_TRY(CheckActivation(op, e.activation));
   if (!std::isfinite(e.scale)) return InvalidArgument(who + ": scale is not finite");
   if ((e.norm_stats == nullptr) != (e.norm_sums == nullptr)) {
     return InvalidArgument(who + ": one of norm_stats and norm_sums is null");

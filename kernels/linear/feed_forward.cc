@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -94,14 +93,8 @@ Status CheckFeedForward(const FeedForwardParams& p) {
   MK_TRY(CheckRange(kOp, "channels", p.channels, 1, kMaxChannels));
   MK_TRY(CheckRange(kOp, "hidden", p.hidden, 1, kMaxChannels));
   MK_TRY(CheckElements(kOp, "x", p.rows, p.channels));
-  if (!(p.epsilon >= 0.0f) || std::isinf(p.epsilon)) {
-    return InvalidArgument("FeedForward: epsilon " + std::to_string(p.epsilon) +
-                           " is not finite and >= 0");
-  }
-  if (!IsActivation(p.activation)) {
-    return InvalidArgument("FeedForward: activation " +
-                           std::to_string(static_cast<mk_u32>(p.activation)) + " is unknown");
-  }
+  MK_TRY(CheckEpsilon(kOp, p.epsilon));
+  MK_TRY(CheckActivation(kOp, p.activation));
   return Ok();
 }
 

@@ -113,10 +113,7 @@ Status CheckFeedForwardF16(const FeedForwardF16Params& p) {
   MK_TRY(CheckRange(kOp, "hidden", p.hidden, 1, kMaxChannels));
   MK_TRY(CheckElements(kOp, "x", p.rows, p.channels));
   MK_TRY(CheckElements(kOp, "the hidden layer", p.rows, p.hidden));
-  if (!IsActivation(p.activation)) {
-    return InvalidArgument("FeedForwardF16: activation " +
-                           std::to_string(static_cast<mk_u32>(p.activation)) + " is unknown");
-  }
+  MK_TRY(CheckActivation(kOp, p.activation));
   if (!(p.epsilon > 0) || !std::isfinite(p.epsilon)) {
     return InvalidArgument("FeedForwardF16: epsilon " + std::to_string(p.epsilon) +
                            " is not positive");

@@ -23,10 +23,7 @@ Status CheckLinear(const LinearParams& p) {
   MK_TRY(CheckElements(kOp, "x", p.m, p.k));
   MK_TRY(CheckElements(kOp, "weight", p.n, p.k));
   MK_TRY(CheckElements(kOp, "y", p.m, p.n));
-  if (!IsActivation(p.activation)) {
-    return InvalidArgument("Linear: activation " +
-                           std::to_string(static_cast<mk_u32>(p.activation)) + " is unknown");
-  }
+  MK_TRY(CheckActivation(kOp, p.activation));
   if (p.x == p.y) return InvalidArgument("Linear: y is x");
   if (p.residual == p.y && p.activation != Activation::kNone) {
     return InvalidArgument(std::string("Linear: residual is y, with activation ") +

@@ -74,14 +74,8 @@ Status CheckChannelNormF16(const ChannelNormF16Params& p) {
   MK_TRY(CheckElements(kOp, "x", p.images, p.channels * p.positions));
   MK_TRY(CheckRange(kOp, "tiles of 16 positions", p.images * CeilDiv(p.positions, kNarrow), 1,
                     kMaxTiles));
-  if (!(p.epsilon >= 0.0f) || std::isinf(p.epsilon)) {
-    return InvalidArgument(std::string(kOp) + ": epsilon " + std::to_string(p.epsilon) +
-                           " is not finite and >= 0");
-  }
-  if (!IsActivation(p.activation)) {
-    return InvalidArgument(std::string(kOp) + ": activation " +
-                           std::to_string(static_cast<mk_u32>(p.activation)) + " is unknown");
-  }
+  MK_TRY(CheckEpsilon(kOp, p.epsilon));
+  MK_TRY(CheckActivation(kOp, p.activation));
   return Ok();
 }
 

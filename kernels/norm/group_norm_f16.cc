@@ -99,14 +99,8 @@ Status CheckGroupNormF16(const GroupNormF16Params& p) {
   MK_TRY(CheckRange(kOp, "images * groups", p.images * p.groups, 1, kMaxRows));
   MK_TRY(CheckRange(kOp, "elements of a group", RowElements(p), 1, kMaxRowElements));
   MK_TRY(CheckElements(kOp, "x", p.images * p.groups, RowElements(p)));
-  if (!(p.epsilon >= 0.0f) || std::isinf(p.epsilon)) {
-    return InvalidArgument(std::string(kOp) + ": epsilon " + std::to_string(p.epsilon) +
-                           " is not finite and >= 0");
-  }
-  if (!IsActivation(p.activation)) {
-    return InvalidArgument(std::string(kOp) + ": activation " +
-                           std::to_string(static_cast<mk_u32>(p.activation)) + " is unknown");
-  }
+  MK_TRY(CheckEpsilon(kOp, p.epsilon));
+  MK_TRY(CheckActivation(kOp, p.activation));
   return Ok();
 }
 

@@ -1,8 +1,6 @@
 #include "kernels/norm/layer_norm.h"
 
-#include <cmath>
 #include <cstdint>
-#include <string>
 
 #include "kernels/math/activation.h"
 #include "kernels/norm/layer_norm_simd.h"
@@ -23,14 +21,8 @@ Status CheckLayerNorm(const LayerNormParams& p) {
   MK_TRY(CheckRange(kOp, "rows", p.rows, 1, kMaxElements));
   MK_TRY(CheckRange(kOp, "channels", p.channels, 1, kMaxChannels));
   MK_TRY(CheckElements(kOp, "x", p.rows, p.channels));
-  if (!(p.epsilon >= 0.0f) || std::isinf(p.epsilon)) {
-    return InvalidArgument("LayerNorm: epsilon " + std::to_string(p.epsilon) +
-                           " is not finite and >= 0");
-  }
-  if (!IsActivation(p.activation)) {
-    return InvalidArgument("LayerNorm: activation " +
-                           std::to_string(static_cast<mk_u32>(p.activation)) + " is unknown");
-  }
+  MK_TRY(CheckEpsilon(kOp, p.epsilon));
+  MK_TRY(CheckActivation(kOp, p.activation));
   return Ok();
 }
 

@@ -70,14 +70,8 @@ Status CheckLayerNormF16(const LayerNormF16Params& p) {
   }
   MK_TRY(CheckRange(kOp, "rows", p.rows, 1, kMaxRows));
   MK_TRY(CheckRange(kOp, "channels", p.channels, 1, kMaxChannels));
-  if (!(p.epsilon >= 0.0f) || std::isinf(p.epsilon)) {
-    return InvalidArgument(std::string(kOp) + ": epsilon " + std::to_string(p.epsilon) +
-                           " is not finite and >= 0");
-  }
-  if (!IsActivation(p.activation)) {
-    return InvalidArgument(std::string(kOp) + ": activation " +
-                           std::to_string(static_cast<mk_u32>(p.activation)) + " is unknown");
-  }
+  MK_TRY(CheckEpsilon(kOp, p.epsilon));
+  MK_TRY(CheckActivation(kOp, p.activation));
   MK_TRY(CheckRange(kOp, "rms", p.rms, 0, 1));
   if (p.y == p.sum) return InvalidArgument(std::string(kOp) + ": y is sum");
   return Ok();

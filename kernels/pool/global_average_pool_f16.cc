@@ -61,10 +61,7 @@ Status CheckGlobalAveragePoolF16(const GlobalAveragePoolF16Params& p) {
   }
   MK_TRY(CheckRange(kOp, "rows", p.rows, 1, kMaxSide));
   MK_TRY(CheckRange(kOp, "channels", p.channels, 1, kMaxSide));
-  if (!(p.epsilon >= 0.0f) || std::isinf(p.epsilon)) {
-    return InvalidArgument(std::string(kOp) + ": epsilon " + std::to_string(p.epsilon) +
-                           " is not finite and >= 0");
-  }
+  MK_TRY(CheckEpsilon(kOp, p.epsilon));
   if (p.x == p.y) return InvalidArgument(std::string(kOp) + ": y is x");
   return Ok();
 }

@@ -177,10 +177,7 @@ Status CheckCrossScanF16(const CrossScanF16Params& p) {
   MK_TRY(CheckRange(kOp, "width x channels", int64_t{p.width} * p.channels, 1, kMaxRow));
   MK_TRY(CheckRange(kOp, "rank", p.rank, 1, kMaxRank));
   MK_TRY(CheckRange(kOp, "state", p.state, 1, kMaxState));
-  if (!(p.epsilon >= 0.0f) || std::isinf(p.epsilon)) {
-    return InvalidArgument(op + ": epsilon " + std::to_string(p.epsilon) +
-                           " is not finite and >= 0");
-  }
+  MK_TRY(CheckEpsilon(kOp, p.epsilon));
   if (!IsAligned(p.dt_weight, 16)) {
     return InvalidArgument(op + ": dt_weight is not aligned to 16 bytes");
   }
