@@ -84,7 +84,4 @@ def add(root: Path, path: Path, rows: list[dict[str, str]], note: str) -> list[d
         raise Refused("; ".join(f"{found[breach.line - 2]['board']}: {breach}" for breach in breaches))
     (root / place).mkdir(parents=True, exist_ok=True)
     (root / place / "explain.json").write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    keys = {tuple(row[column] for column in schema.KEY) for row in fresh}
-    merged = schema.ordered([row for row in rows if tuple(row[column] for column in schema.KEY) not in keys] + fresh)
-    schema.write(root / "results/verdict.csv", merged)
-    return merged
+    return schema.put(root / "results/verdict.csv", rows, fresh)

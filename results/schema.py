@@ -212,3 +212,11 @@ def write(path: Path, rows: list[dict[str, str]]) -> None:
         writer.writerow(COLUMNS)
         writer.writerows([row[column] for column in COLUMNS] for row in rows)
     fresh.replace(path)
+
+
+def put(path: Path, rows: list[dict[str, str]], fresh: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Replaces the file by `rows` with `fresh` instead of those that have the same key. Returns all of them, in order."""
+    keys = {tuple(row[column] for column in KEY) for row in fresh}
+    merged = ordered([row for row in rows if tuple(row[column] for column in KEY) not in keys] + fresh)
+    write(path, merged)
+    return merged

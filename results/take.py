@@ -49,11 +49,7 @@ def add(root: Path, folder: Path, rows: list[dict[str, str]]) -> list[dict[str, 
             copy = target / path.relative_to(folder)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-    keys = {tuple(row[column] for column in schema.KEY) for row in fresh}
-    kept = [row for row in rows if tuple(row[column] for column in schema.KEY) not in keys]
-    merged = schema.ordered(kept + fresh)
-    schema.write(root / "results/verdict.csv", merged)
-    return merged
+    return schema.put(root / "results/verdict.csv", rows, fresh)
 
 
 def _kept(folder: Path, path: Path) -> bool:
