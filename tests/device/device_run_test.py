@@ -40,7 +40,8 @@ class Bundle:
         self.folder = folder
         for name in ("bin", "lib", "repository/roof", "repository/vmamba-pico", "golden"):
             (folder / name).mkdir(parents=True)
-        for file in ("tests/device/go.sh", "tests/device/report.py", "tests/device/torch_bench.py", "verify/run/tensors.py"):
+        for file in ("tests/device/go.sh", "tests/device/report.py", "tests/device/torch_bench.py", "verify/run/tensors.py",
+                     "verify/run/compare.py", "verify/run/machine.py"):  # fmt: skip
             shutil.copy(ROOT / file, folder)
         (folder / "commit.txt").write_text("0123abcd\n")
         self.program("roof_test", "#!/bin/sh\nexit 0\n")

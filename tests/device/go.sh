@@ -61,10 +61,10 @@ step() {
 {
   echo "date: $(date -u +%Y-%m-%dT%H:%MZ)"
   echo "device: $device"
-  echo "system: $(uname -sr) $(uname -m)"
-  [[ -r /proc/device-tree/model ]] && echo "board: $(tr -d '\0' </proc/device-tree/model)"
-  [[ -r /etc/nv_tegra_release ]] && echo "release: $(head -n 1 /etc/nv_tegra_release)"
-  command -v nvpmodel >/dev/null && echo "power mode: $(nvpmodel -q 2>/dev/null | tr '\n' ' ')"
+  python3 -B -c 'import json, machine, sys
+facts = machine.fingerprint()
+print("system:", machine.describe(facts))
+json.dump(facts, open(sys.argv[1], "w"), indent=1)' "$out/fingerprint.json"
   command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.limit,temperature.gpu --format=csv
   echo "commit: $(head -n 1 commit.txt)"
 } >"$out/facts.txt" 2>/dev/null

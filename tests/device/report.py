@@ -14,6 +14,7 @@ import math
 import sys
 from pathlib import Path
 
+import compare
 import tensors
 
 MAX_REL_L2 = 3e-3  # fp16 storage against the fp32 of the CPU device, as vmamba-pico's manifest has it
@@ -31,16 +32,11 @@ def parity_of(folder: Path) -> dict | None:
     if len(files) < 2 or not device:
         return None
     want, got = tensors.read(folder / "pico-cpu.safetensors")[0], tensors.read(device[0])[0]
-    worst, same = 0.0, 0
-    for name, tensor in want.items():
-        a, b = tensor.values(), got[name].values()
-        if len(a) != len(b):
-            raise ValueError(f"{name}: {len(b)} values instead of {len(a)}")
-        norm = math.sqrt(sum(x * x for x in a)) or 1.0
-        error = math.sqrt(sum((x - y) ** 2 for x, y in zip(a, b))) / norm
-        worst = max(worst, math.inf if math.isnan(error) else error)
-        same += a.index(max(a)) == b.index(max(b))
-    return {"cases": len(want), "worst_rel_l2": worst, "same_class": same, "ok": worst <= MAX_REL_L2}
+    limits = compare.Limits(rel_l2=MAX_REL_L2, max_rel=math.inf, floor=0.0)
+    judged = [compare.compare_tensor(tensor, got.get(name), limits) for name, tensor in want.items()]
+    worst = max(one.get("rel_l2", math.inf) for one in judged)
+    same = sum(name in got and compare.top_k(tensor.values(), 1) == compare.top_k(got[name].values(), 1) for name, tensor in want.items())
+    return {"cases": len(want), "worst_rel_l2": worst, "same_class": same, "ok": all(one["pass"] for one in judged)}
 
 
 def roof_of(folder: Path) -> dict | None:

@@ -71,7 +71,7 @@ done
 chmod -R u+w "$bundle"
 cp packs/vmamba/golden/ops.safetensors "$bundle/packs/vmamba/golden/"  # where the op tests look for it
 cp packs/vmamba/pico/golden.safetensors "$bundle/golden/vmamba-pico.safetensors"
-cp tests/device/go.sh tests/device/report.py tests/device/torch_bench.py verify/run/tensors.py "$bundle/"
+cp tests/device/go.sh tests/device/report.py tests/device/torch_bench.py verify/run/tensors.py verify/run/compare.py verify/run/machine.py "$bundle/"
 { git rev-parse HEAD 2>/dev/null || echo unknown; git status --porcelain 2>/dev/null | sed 's/^/changed: /' | head -n 20; } >"$bundle/commit.txt"
 echo "device: $bundle, $(du -sh "$bundle" | cut -f1)"
 ((only)) && exit 0
