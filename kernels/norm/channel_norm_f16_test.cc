@@ -10,122 +10,33 @@
 #include "kernels/norm/channel_norm_f16_kernels_emulated.h"
 #include "kernels/norm/channel_norm_f16_kernels_images.h"
 #include "kernels/norm/channel_norm_f16_shapes.h"
-#include "kernels/testing/compare.h"
-#include "kernels/testing/generator.h"
+#include "kernels/norm/testing/channel_first_case.h"
 #include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
 
 using device::half;
-using emu::DeviceArray;
-using testing::Generate;
-using testing::IsNear;
+using testing::Fused;
 using testing::OpContext;
+using testing::Sum;
 using testing::ToFloats;
 using testing::ToHalves;
 
-constexpr float kEpsilon = 1e-5f;
-
-enum class Sum { kNoResidual, kUnwanted, kWanted };
-
-struct Fused {
-  Sum sum = Sum::kNoResidual;
-  Activation activation = Activation::kNone;
-  bool in_place = false;
-  bool bias = true;
+struct ChannelNorm {
+  using Shape = ChannelNormF16Shape;
+  using Params = ChannelNormF16Params;
+  using Kernels = ChannelNormF16Kernels;
+  static const DeviceModule& Module(OpContext& context) {
+    return context.Module(mk_emulated_channel_norm_f16_kernels, mk_images_channel_norm_f16_kernels);
+  }
+  static Status Run(Context& context, const Kernels& kernels, const Params& params) {
+    return ChannelNormF16(context, kernels, params);
+  }
+  static void Cpu(const Params& params) { ChannelNormF16Cpu(params); }
+  static void SetRest(const Shape&, Params*) {}
 };
-
-// One problem on the device and in the twin.
-class Problem {
- public:
-  Problem(OpContext& context, const ChannelNormF16Shape& shape, const Fused& fused = {},
-          float low = -1, float high = 1)
-      : context_(context),
-        kernels_(*ChannelNormF16Kernels::Load(context.host(),
-                                              context.Module(mk_emulated_channel_norm_f16_kernels,
-                                                             mk_images_channel_norm_f16_kernels))),
-        shape_(shape),
-        fused_(fused),
-        count_(static_cast<size_t>(shape.images * shape.channels * shape.positions)),
-        x_(ToHalves(Generate(std::string(shape.name) + "/x", 1, Count(), low, high))),
-        residual_(ToHalves(Generate("residual", 1, Count(), -1, 1))),
-        weight_(Generate("weight", 1, shape.channels, 0.5f, 1.5f)),
-        bias_(Generate("bias", 1, shape.channels, -1, 1)),
-        x_device_(&context.memory(), "x", x_),
-        residual_device_(&context.memory(), "residual", residual_),
-        sum_device_(&context.memory(), "sum", count_),
-        weight_device_(&context.memory(), "weight", weight_),
-        bias_device_(&context.memory(), "bias", bias_),
-        y_device_(&context.memory(), "y", count_) {}
-
-  int64_t Count() const { return static_cast<int64_t>(count_); }
-  bool has_residual() const { return fused_.sum != Sum::kNoResidual; }
-  bool has_sum() const { return fused_.sum == Sum::kWanted; }
-
-  ChannelNormF16Params Params() {
-    return {x_device_.device(),
-            has_residual() ? residual_device_.device() : nullptr,
-            has_sum() ? sum_device_.device() : nullptr,
-            weight_device_.device(),
-            fused_.bias ? bias_device_.device() : nullptr,
-            fused_.in_place ? x_device_.device() : y_device_.device(),
-            shape_.images,
-            shape_.channels,
-            shape_.positions,
-            kEpsilon,
-            fused_.activation};
-  }
-  Status Run() {
-    x_device_.Set(x_);
-    return ChannelNormF16(*context_, kernels_, Params());
-  }
-  emu::LaunchFunction Launch() {
-    return context_.LaunchFunction([this] {
-      y_device_.Reset();
-      sum_device_.Reset();
-      return Run();
-    });
-  }
-  std::string Outputs() {
-    return testing::BytesOf(fused_.in_place ? x_device_ : y_device_)() +
-           (has_sum() ? testing::BytesOf(sum_device_)() : "");
-  }
-  std::vector<float> Result() { return ToFloats((fused_.in_place ? x_device_ : y_device_).Host()); }
-
-  // Half an ulp of fp16 each, which is one, 2^-10 of the value, where the two round apart; the
-  // absolute term is fp32's.
-  void ExpectTheTwins(double absolute = 3e-6) {
-    std::vector<half> want_sum(count_), want(count_);
-    ChannelNormF16Params p = Params();
-    p.x = x_.data();
-    p.residual = has_residual() ? residual_.data() : nullptr;
-    p.sum = has_sum() ? want_sum.data() : nullptr;
-    p.weight = weight_.data();
-    p.bias = fused_.bias ? bias_.data() : nullptr;
-    p.y = want.data();
-    ChannelNormF16Cpu(p);
-    const std::vector<float> floats = ToFloats(want);
-    EXPECT_TRUE(IsNear(Result(), {floats.begin(), floats.end()}, absolute, 0x1p-10,
-                       {shape_.images, shape_.channels, shape_.positions}))
-        << shape_.name;
-    if (!has_sum()) return;
-    const std::vector<float> sums = ToFloats(want_sum);
-    EXPECT_TRUE(IsNear(ToFloats(sum_device_.Host()), {sums.begin(), sums.end()}, 0, 0))
-        << shape_.name;
-  }
-
-  OpContext& context_;
-  const ChannelNormF16Kernels kernels_;
-  const ChannelNormF16Shape shape_;
-  const Fused fused_;
-  const size_t count_;
-  std::vector<half> x_, residual_;
-  const std::vector<float> weight_, bias_;
-  DeviceArray<half> x_device_, residual_device_, sum_device_;
-  DeviceArray<float> weight_device_, bias_device_;
-  DeviceArray<half> y_device_;
-};
+using Problem = testing::ChannelFirstCase<ChannelNorm>;
 
 // One of each way through the code.
 constexpr ChannelNormF16Shape kWays[] = {
@@ -151,41 +62,15 @@ TEST(ChannelNormF16, EqualsTheTwinUnderEverySchedule) {
 }
 
 TEST(ChannelNormF16, EqualsTheTwinWithEachFusedPart) {
-  for (const ChannelNormF16Shape& shape : kWays) {
-    for (const Fused& fused : {Fused{Sum::kUnwanted},
-                               {Sum::kWanted, Activation::kSilu, true},
-                               {Sum::kNoResidual, Activation::kGelu},
-                               {Sum::kNoResidual, Activation::kSilu},
-                               {Sum::kNoResidual, Activation::kNone, true, false}}) {
-      OpContext context;
-      Problem problem(context, shape, fused);
-      ASSERT_TRUE(problem.Run().ok()) << context.error();
-      problem.ExpectTheTwins();
-    }
-  }
+  testing::ExpectTheTwinsWithEachFusedPart<ChannelNorm>(kWays);
 }
 
 TEST(ChannelNormF16, EqualsTheTwinOnModelShapes) {
-  for (const ChannelNormF16Shape& shape : kChannelNormF16ModelShapes) {
-    OpContext context;
-    Problem problem(context, shape);
-    ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
-    problem.ExpectTheTwins();
-  }
+  testing::ExpectTheTwins<ChannelNorm>(kChannelNormF16ModelShapes);
 }
 
 TEST(ChannelNormF16, LetsTheSumBeXAndTheResultTheResidual) {
-  for (const ChannelNormF16Shape& shape : kWays) {
-    OpContext context;
-    Problem problem(context, shape, {Sum::kWanted});
-    ChannelNormF16Params params = problem.Params();
-    params.sum = problem.x_device_.device();
-    params.y = problem.residual_device_.device();
-    ASSERT_TRUE(ChannelNormF16(*context, problem.kernels_, params).ok()) << context.error();
-    problem.sum_device_.Set(problem.x_device_.Host());
-    problem.y_device_.Set(problem.residual_device_.Host());
-    problem.ExpectTheTwins();
-  }
+  testing::ExpectTheTwinsWhereTheSumIsXAndTheResultTheResidual<ChannelNorm>(kWays);
 }
 
 TEST(ChannelNormF16, KeepsPrecisionFarFromZero) {
@@ -264,7 +149,7 @@ TEST(ChannelNormF16, MovesWhatItSays) {
 TEST(ChannelNormF16, TakesWhatIsNotAlignedOneByOne) {
   OpContext context;
   Problem problem(context, {"misaligned", 1, 3, 16});
-  ChannelNormF16Params params = problem.Params();
+  ChannelNormF16Params params = problem.MakeParams();
   params.channels = 2;
   const auto kernel = [&](int64_t offset) {
     context.ClearLaunches();
@@ -281,7 +166,7 @@ TEST(ChannelNormF16, RefusesEachBrokenPrecondition) {
   OpContext context;
   Problem problem(context, {"refused", 1, 8, 4}, {Sum::kWanted});
   const auto message = [&](auto change) {
-    ChannelNormF16Params params = problem.Params();
+    ChannelNormF16Params params = problem.MakeParams();
     change(params);
     const Status status = ChannelNormF16(*context, problem.kernels_, params);
     EXPECT_EQ(status.code(), MK_INVALID_ARGUMENT);

@@ -11,123 +11,33 @@
 #include "kernels/norm/group_norm_f16_kernels_emulated.h"
 #include "kernels/norm/group_norm_f16_kernels_images.h"
 #include "kernels/norm/group_norm_f16_shapes.h"
-#include "kernels/testing/compare.h"
-#include "kernels/testing/generator.h"
+#include "kernels/norm/testing/channel_first_case.h"
 #include "kernels/testing/op_context.h"
 
 namespace mk {
 namespace {
 
 using device::half;
-using emu::DeviceArray;
-using testing::Generate;
-using testing::IsNear;
+using testing::Fused;
 using testing::OpContext;
+using testing::Sum;
 using testing::ToFloats;
 using testing::ToHalves;
 
-constexpr float kEpsilon = 1e-5f;
-
-enum class Sum { kNoResidual, kUnwanted, kWanted };
-
-struct Fused {
-  Sum sum = Sum::kNoResidual;
-  Activation activation = Activation::kNone;
-  bool in_place = false;
-  bool bias = true;
+struct GroupNorm {
+  using Shape = GroupNormF16Shape;
+  using Params = GroupNormF16Params;
+  using Kernels = GroupNormF16Kernels;
+  static const DeviceModule& Module(OpContext& context) {
+    return context.Module(mk_emulated_group_norm_f16_kernels, mk_images_group_norm_f16_kernels);
+  }
+  static Status Run(Context& context, const Kernels& kernels, const Params& params) {
+    return GroupNormF16(context, kernels, params);
+  }
+  static void Cpu(const Params& params) { GroupNormF16Cpu(params); }
+  static void SetRest(const Shape& shape, Params* p) { p->groups = shape.groups; }
 };
-
-// One problem on the device and in the twin.
-class Problem {
- public:
-  Problem(OpContext& context, const GroupNormF16Shape& shape, const Fused& fused = {},
-          float low = -1, float high = 1)
-      : context_(context),
-        kernels_(*GroupNormF16Kernels::Load(
-            context.host(),
-            context.Module(mk_emulated_group_norm_f16_kernels, mk_images_group_norm_f16_kernels))),
-        shape_(shape),
-        fused_(fused),
-        count_(static_cast<size_t>(shape.images * shape.channels * shape.positions)),
-        x_(ToHalves(Generate(std::string(shape.name) + "/x", 1, Count(), low, high))),
-        residual_(ToHalves(Generate("residual", 1, Count(), -1, 1))),
-        weight_(Generate("weight", 1, shape.channels, 0.5f, 1.5f)),
-        bias_(Generate("bias", 1, shape.channels, -1, 1)),
-        x_device_(&context.memory(), "x", x_),
-        residual_device_(&context.memory(), "residual", residual_),
-        sum_device_(&context.memory(), "sum", count_),
-        weight_device_(&context.memory(), "weight", weight_),
-        bias_device_(&context.memory(), "bias", bias_),
-        y_device_(&context.memory(), "y", count_) {}
-
-  int64_t Count() const { return static_cast<int64_t>(count_); }
-  bool has_residual() const { return fused_.sum != Sum::kNoResidual; }
-  bool has_sum() const { return fused_.sum == Sum::kWanted; }
-
-  GroupNormF16Params Params() {
-    return {x_device_.device(),
-            has_residual() ? residual_device_.device() : nullptr,
-            has_sum() ? sum_device_.device() : nullptr,
-            weight_device_.device(),
-            fused_.bias ? bias_device_.device() : nullptr,
-            fused_.in_place ? x_device_.device() : y_device_.device(),
-            shape_.images,
-            shape_.channels,
-            shape_.positions,
-            shape_.groups,
-            kEpsilon,
-            fused_.activation};
-  }
-  Status Run() {
-    x_device_.Set(x_);
-    return GroupNormF16(*context_, kernels_, Params());
-  }
-  emu::LaunchFunction Launch() {
-    return context_.LaunchFunction([this] {
-      y_device_.Reset();
-      sum_device_.Reset();
-      return Run();
-    });
-  }
-  std::string Outputs() {
-    return testing::BytesOf(fused_.in_place ? x_device_ : y_device_)() +
-           (has_sum() ? testing::BytesOf(sum_device_)() : "");
-  }
-  std::vector<float> Result() { return ToFloats((fused_.in_place ? x_device_ : y_device_).Host()); }
-
-  // Half an ulp of fp16 each, which is one, 2^-10 of the value, where the two round apart; the
-  // absolute term is fp32's.
-  void ExpectTheTwins(double absolute = 3e-6) {
-    std::vector<half> want_sum(count_), want(count_);
-    GroupNormF16Params p = Params();
-    p.x = x_.data();
-    p.residual = has_residual() ? residual_.data() : nullptr;
-    p.sum = has_sum() ? want_sum.data() : nullptr;
-    p.weight = weight_.data();
-    p.bias = fused_.bias ? bias_.data() : nullptr;
-    p.y = want.data();
-    GroupNormF16Cpu(p);
-    const std::vector<float> floats = ToFloats(want);
-    EXPECT_TRUE(IsNear(Result(), {floats.begin(), floats.end()}, absolute, 0x1p-10,
-                       {shape_.images, shape_.channels, shape_.positions}))
-        << shape_.name;
-    if (!has_sum()) return;
-    const std::vector<float> sums = ToFloats(want_sum);
-    EXPECT_TRUE(IsNear(ToFloats(sum_device_.Host()), {sums.begin(), sums.end()}, 0, 0))
-        << shape_.name;
-  }
-
-  OpContext& context_;
-  const GroupNormF16Kernels kernels_;
-  const GroupNormF16Shape shape_;
-  const Fused fused_;
-  const size_t count_;
-  std::vector<half> x_, residual_;
-  const std::vector<float> weight_, bias_;
-  DeviceArray<half> x_device_, residual_device_, sum_device_;
-  DeviceArray<float> weight_device_, bias_device_;
-  DeviceArray<half> y_device_;
-};
+using Problem = testing::ChannelFirstCase<GroupNorm>;
 
 // One of each way through the code.
 constexpr GroupNormF16Shape kWays[] = {
@@ -150,46 +60,20 @@ TEST(GroupNormF16, EqualsTheTwinUnderEverySchedule) {
     problem.ExpectTheTwins();
     EXPECT_EQ(context.scratch_used_bytes(), 0u);
     EXPECT_EQ(context.scratch_peak_bytes(),
-              static_cast<uint64_t>(GroupNormF16Scratch(problem.Params())));
+              static_cast<uint64_t>(GroupNormF16Scratch(problem.MakeParams())));
   }
 }
 
 TEST(GroupNormF16, EqualsTheTwinWithEachFusedPart) {
-  for (const GroupNormF16Shape& shape : kWays) {
-    for (const Fused& fused : {Fused{Sum::kUnwanted},
-                               {Sum::kWanted, Activation::kSilu, true},
-                               {Sum::kNoResidual, Activation::kGelu},
-                               {Sum::kNoResidual, Activation::kSilu},
-                               {Sum::kNoResidual, Activation::kNone, true, false}}) {
-      OpContext context;
-      Problem problem(context, shape, fused);
-      ASSERT_TRUE(problem.Run().ok()) << context.error();
-      problem.ExpectTheTwins();
-    }
-  }
+  testing::ExpectTheTwinsWithEachFusedPart<GroupNorm>(kWays);
 }
 
 TEST(GroupNormF16, EqualsTheTwinOnModelShapes) {
-  for (const GroupNormF16Shape& shape : kGroupNormF16ModelShapes) {
-    OpContext context;
-    Problem problem(context, shape);
-    ASSERT_TRUE(problem.Run().ok()) << shape.name << ": " << context.error();
-    problem.ExpectTheTwins();
-  }
+  testing::ExpectTheTwins<GroupNorm>(kGroupNormF16ModelShapes);
 }
 
 TEST(GroupNormF16, LetsTheSumBeXAndTheResultTheResidual) {
-  for (const GroupNormF16Shape& shape : kWays) {
-    OpContext context;
-    Problem problem(context, shape, {Sum::kWanted});
-    GroupNormF16Params params = problem.Params();
-    params.sum = problem.x_device_.device();
-    params.y = problem.residual_device_.device();
-    ASSERT_TRUE(GroupNormF16(*context, problem.kernels_, params).ok()) << context.error();
-    problem.sum_device_.Set(problem.x_device_.Host());
-    problem.y_device_.Set(problem.residual_device_.Host());
-    problem.ExpectTheTwins();
-  }
+  testing::ExpectTheTwinsWhereTheSumIsXAndTheResultTheResidual<GroupNorm>(kWays);
 }
 
 TEST(GroupNormF16, KeepsPrecisionFarFromZero) {
@@ -289,14 +173,15 @@ TEST(GroupNormF16, MovesWhatItSaysInTwoLaunches) {
     EXPECT_EQ(apply.cost.bytes, second * n + 8u * 2 + 2 * slices * 8);
     EXPECT_EQ(statistics.report.counts.wasted_sectors(), 0u);
     EXPECT_EQ(apply.report.counts.bank_conflicts(), 0u);
-    EXPECT_EQ(statistics.cost.bytes + apply.cost.bytes, GroupNormF16Cost(problem.Params()).bytes);
+    EXPECT_EQ(statistics.cost.bytes + apply.cost.bytes,
+              GroupNormF16Cost(problem.MakeParams()).bytes);
   }
 }
 
 TEST(GroupNormF16, TakesWhatIsNotAlignedOneByOne) {
   OpContext context;
   Problem problem(context, {"misaligned", 1, 3, 16, 1});
-  GroupNormF16Params params = problem.Params();
+  GroupNormF16Params params = problem.MakeParams();
   params.x += 1;
   params.channels = 2;
   ASSERT_TRUE(GroupNormF16(*context, problem.kernels_, params).ok()) << context.error();
@@ -307,7 +192,7 @@ TEST(GroupNormF16, RefusesEachBrokenPrecondition) {
   OpContext context;
   Problem problem(context, {"refused", 1, 8, 4, 2}, {Sum::kWanted});
   const auto message = [&](auto change) {
-    GroupNormF16Params params = problem.Params();
+    GroupNormF16Params params = problem.MakeParams();
     change(params);
     const Status status = GroupNormF16(*context, problem.kernels_, params);
     EXPECT_EQ(status.code(), MK_INVALID_ARGUMENT);
